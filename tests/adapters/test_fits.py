@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adapters.factory import (
+    N_EMBD,
+    N_VOCAB,
+    lora_tensors,
+    model_tensors,
+    write_adapter,
+    write_model,
+)
+from loracheck.adapters import check_fits, read_adapter, read_header
+from loracheck.errors import AdapterError
+
+SMOLLM2 = Path(__file__).parents[2] / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+needs_smollm2 = pytest.mark.skipif(not SMOLLM2.exists(), reason=f"{SMOLLM2.name} is not there")
+
+
+def pair(name: str, n_out: int, n_in: int, rank: int = 2) -> dict[str, np.ndarray]:
+    return {
+        f"{name}.lora_a": np.ones((rank, n_in), np.float32),  # (r, in)
+        f"{name}.lora_b": np.ones((n_out, rank), np.float32),  # (out, r)
+    }
+
+
+def embedding_pair() -> dict[str, np.ndarray]:
+    return {
+        "token_embd.weight.lora_a": np.ones((N_VOCAB, 2), np.float32),  # (vocab, r)
+        "token_embd.weight.lora_b": np.ones((N_EMBD, 2), np.float32),  # (embd, r)
+    }
+
+
+def misfit(tmp_path: Path, tensors: dict[str, np.ndarray], base: dict[str, np.ndarray] | None = None) -> str:
+    adapter = read_adapter(write_adapter(tmp_path / "a.gguf", tensors))
+    with pytest.raises(AdapterError) as caught:
+        check_fits(adapter, read_header(write_model(tmp_path / "m.gguf", base)))
+    return str(caught.value).removeprefix(f"{adapter.path}: ")
+
+
+def test_an_adapter_made_for_the_base_fits(tmp_path: Path) -> None:
+    adapter = read_adapter(write_adapter(tmp_path / "a.gguf"))
+    check_fits(adapter, read_header(write_model(tmp_path / "m.gguf")))
+
+
+def test_a_wrong_width_shows_both_shapes(tmp_path: Path) -> None:
+    assert misfit(tmp_path, pair("blk.0.attn_q.weight", 8, 64)) == (
+        "blk.0.attn_q.weight is 64x8, the base needs 64x64; was it trained on another base?"
+    )
+
+
+def test_a_layer_that_the_base_does_not_have_is_named(tmp_path: Path) -> None:
+    assert misfit(tmp_path, lora_tensors(layers=3)) == (
+        "the base has no blk.2.attn_q.weight; was it trained on another base?"
+    )
+
+
+def test_another_architecture_is_named(tmp_path: Path) -> None:
+    adapter = read_adapter(write_adapter(tmp_path / "a.gguf", architecture="qwen2"))
+    with pytest.raises(AdapterError, match=r"is for qwen2, the base m\.gguf is llama"):
+        check_fits(adapter, read_header(write_model(tmp_path / "m.gguf")))
+
+
+def test_half_a_pair_does_not_fit(tmp_path: Path) -> None:
+    tensors = lora_tensors()
+    del tensors["blk.1.attn_v.weight.lora_a"]
+    assert "blk.1.attn_v.weight.lora_b is only half of a pair" in misfit(tmp_path, tensors)
+
+
+def test_an_embedding_pair_fits_a_base_with_its_own_output_layer(tmp_path: Path) -> None:
+    adapter = read_adapter(write_adapter(tmp_path / "a.gguf", embedding_pair()))
+    model = write_model(tmp_path / "m.gguf", model_tensors(tied=False))
+    check_fits(adapter, read_header(model))
+
+
+def test_an_embedding_pair_does_not_fit_a_base_that_shares_it_with_the_output(
+    tmp_path: Path,
+) -> None:
+    assert "output layer is the same tensor" in misfit(tmp_path, embedding_pair())
+
+
+def test_an_embedding_pair_stored_like_any_other_does_not_fit(tmp_path: Path) -> None:
+    adapter = write_adapter(tmp_path / "a.gguf", pair("token_embd.weight", N_VOCAB, N_EMBD))
+    with pytest.raises(AdapterError, match="do not fit together"):
+        read_adapter(adapter)
+
+
+def test_an_output_pair_on_a_shared_output_layer_says_why(tmp_path: Path) -> None:
+    assert "without lm_head" in misfit(tmp_path, pair("output.weight", N_VOCAB, N_EMBD))
+
+
+def test_a_wrong_number_of_experts_does_not_fit(tmp_path: Path) -> None:
+    name = "blk.0.ffn_up_exps.weight"
+    base = model_tensors() | {name: np.ones((4, 6, 8), np.float32)}  # (experts, out, in)
+    assert "is 8x6, the base needs 8x6x4" in misfit(tmp_path, pair(name, 6, 8), base)
+
+
+def test_the_missing_tensors_of_a_split_model_are_not_held_against_the_adapter(
+    tmp_path: Path,
+) -> None:
+    adapter = read_adapter(write_adapter(tmp_path / "a.gguf", lora_tensors(layers=3)))
+    model = write_model(tmp_path / "m.gguf", extra=[("add_uint16", "split.count", 2)])
+    check_fits(adapter, read_header(model))
+
+
+@needs_smollm2
+def test_adapters_of_all_seven_modules_fit_the_demo_model(tmp_path: Path) -> None:
+    shapes = {
+        "attn_q": (576, 576),
+        "attn_k": (192, 576),
+        "attn_v": (192, 576),
+        "attn_output": (576, 576),
+        "ffn_gate": (1536, 576),
+        "ffn_up": (1536, 576),
+        "ffn_down": (576, 1536),
+    }
+    tensors: dict[str, np.ndarray] = {}
+    for layer in range(30):
+        for module, (n_out, n_in) in shapes.items():
+            tensors |= pair(f"blk.{layer}.{module}.weight", n_out, n_in)
+    adapter = read_adapter(write_adapter(tmp_path / "a.gguf", tensors))
+    assert adapter.targets == dict.fromkeys(sorted(shapes), 30)
+    check_fits(adapter, read_header(SMOLLM2))
