@@ -1,0 +1,181 @@
+"""Batched greedy decoding whose answers do not depend on the batch.
+
+Floating-point kernels round differently for other numbers of rows, so the schedule never lets a case's row counts
+depend on its neighbours:
+
+- a decode step always has `width` rows, streams 0 to width - 1; a stream without a case is fed a dummy token;
+- a prompt is read alone, in blocks that its own tokens decide (`block_ends`);
+- a prefix shared with other prompts is shared in whole blocks, so sharing changes no row count either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from loracheck.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+_DUMMY_TOKEN = 0
+
+
+class Context(Protocol):
+    """The operations decoding needs; LlamaContext has them."""
+
+    width: int
+    trunk: int
+    n_ctx: int
+
+    def forget(self, stream: int, start: int = 0) -> None: ...
+    def copy_trunk(self, stream: int) -> None: ...
+    def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None: ...
+    def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A tokenized prompt to answer. `label` names the case in messages."""
+
+    index: int
+    label: str
+    tokens: tuple[int, ...]
+    max_new_tokens: int
+
+
+@dataclass(slots=True)
+class _Running:
+    job: Job
+    answer: list[int] = field(default_factory=list)
+
+    @property
+    def position(self) -> int:
+        """Where the next token goes."""
+        return len(self.job.tokens) + len(self.answer) - 1
+
+
+def decode_greedy(
+    ctx: Context, jobs: Sequence[Job], is_end: Callable[[int], bool], block: int, *, share: bool
+) -> Iterator[tuple[Job, tuple[int, ...], bool]]:
+    """Yield (job, answer tokens, truncated) as jobs finish. `ctx` must come with empty memory."""
+    reader = _PromptReader(ctx, lambda tokens: block_ends(tokens, block, is_end), share=share)
+    # In token order, prompts with a common prefix are neighbours and the trunk walks their tree depth-first.
+    waiting = sorted(jobs, key=lambda job: job.tokens, reverse=True)
+    slots: list[_Running | None] = [None] * ctx.width
+    while True:
+        for stream in range(ctx.width):
+            while slots[stream] is None and waiting:
+                job = waiting.pop()
+                logits = reader.read(stream, job.tokens, waiting[-1].tokens if waiting else ())
+                running = _Running(job)
+                finished = _advance(running, logits, is_end, ctx.n_ctx)
+                if finished is None:
+                    slots[stream] = running
+                    continue
+                ctx.forget(stream)
+                yield finished
+        if not any(slots):
+            return
+        logits = ctx.step(
+            [running.answer[-1] if running else _DUMMY_TOKEN for running in slots],
+            [running.position if running else 0 for running in slots],
+        )  # (width, n_vocab)
+        for stream, current in enumerate(slots):
+            finished = _advance(current, logits[stream], is_end, ctx.n_ctx) if current else None
+            if finished is not None:
+                slots[stream] = None
+            if slots[stream] is None:
+                ctx.forget(stream)
+            if finished is not None:
+                yield finished
+
+
+def _advance(
+    running: _Running, logits: NDArray[np.float32], is_end: Callable[[int], bool], n_ctx: int
+) -> tuple[Job, tuple[int, ...], bool] | None:
+    """Take the likeliest token; the finished answer when that ends it."""
+    job = running.job
+    token = int(np.argmax(logits))
+    if not np.isfinite(logits[token]):
+        raise EngineError(f"case {job.label}: the model computed {logits[token]} instead of a number")
+    if is_end(token):
+        return job, tuple(running.answer), False
+    running.answer.append(token)
+    if len(running.answer) >= job.max_new_tokens or running.position >= n_ctx:
+        return job, tuple(running.answer), True
+    return None
+
+
+def block_ends(tokens: Sequence[int], size: int, is_end: Callable[[int], bool]) -> list[int]:
+    """Where a prompt's blocks end: after `size` tokens, after a token that ends a turn, and where the prompt does.
+
+    Prompts that begin alike are cut alike for as long. The turns' ends are there because what cases share, such as
+    their tools, mostly stands in a turn of its own.
+    """
+    ends: list[int] = []
+    for place, token in enumerate(tokens, 1):
+        if place == len(tokens) or is_end(token) or place - (ends[-1] if ends else 0) == size:
+            ends.append(place)
+    return ends
+
+
+def read_blocks(
+    ctx: Context, stream: int, tokens: Sequence[int], ends: Sequence[int], start: int = 0, stop: int | None = None
+) -> NDArray[np.float32] | None:
+    """Feed the blocks from `start` to `stop`, both ends of blocks; the last position's logits, if the prompt's."""
+    logits = None
+    for end in ends:
+        if start < end <= (stop or len(tokens)):
+            logits = ctx.read(stream, tokens, start, end)
+            start = end
+    return logits
+
+
+class _PromptReader:
+    """Reads prompts into streams, each shared prefix once.
+
+    The trunk stream always holds the first blocks of the last prompt. Prompts come in token order, so what one shares
+    with a later one it also shares with the next: one stream is enough to walk the whole prefix tree.
+    """
+
+    def __init__(self, ctx: Context, ends_of: Callable[[Sequence[int]], list[int]], *, share: bool) -> None:
+        self._ctx = ctx
+        self._ends_of = ends_of
+        self._share = share
+        self._held: tuple[int, ...] = ()
+
+    def read(self, stream: int, tokens: tuple[int, ...], following: tuple[int, ...]) -> NDArray[np.float32]:
+        """Make `stream` hold the prompt; its last position's logits, (n_vocab,)."""
+        ends = self._ends_of(tokens)
+        start = self._grow_trunk(tokens, ends, following) if self._share else 0
+        if start:
+            self._ctx.copy_trunk(stream)
+        logits = read_blocks(self._ctx, stream, tokens, ends, start)
+        assert logits is not None
+        return logits
+
+    def _grow_trunk(self, tokens: tuple[int, ...], ends: list[int], following: tuple[int, ...]) -> int:
+        """Bring the trunk to what this prompt shares with the last or the following one; its new length."""
+        kept = _shared(tokens, ends, self._held)
+        if kept < len(self._held):
+            self._ctx.forget(self._ctx.trunk, kept)
+        length = max(kept, _shared(tokens, ends, following))
+        if length > kept:
+            read_blocks(self._ctx, self._ctx.trunk, tokens, ends, kept, length)
+        self._held = tokens[:length]
+        return length
+
+
+def _shared(tokens: tuple[int, ...], ends: list[int], other: tuple[int, ...]) -> int:
+    """The common prefix in whole blocks, leaving this prompt at least one token to read for its logits."""
+    common = 0
+    for ours, theirs in zip(tokens[:-1], other, strict=False):
+        if ours != theirs:
+            break
+        common += 1
+    return max((end for end in ends if end <= common), default=0)

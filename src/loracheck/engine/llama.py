@@ -1,0 +1,196 @@
+"""llama.cpp behind the engine protocol: one model load, adapters loaded once and switched per view."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loracheck.adapters.null import write_null
+from loracheck.engine import Completion, Fingerprint, Noise, llama_log
+from loracheck.engine.decode import Job, block_ends, decode_greedy, read_blocks
+from loracheck.engine.llama_context import BLOCK, LlamaContext
+from loracheck.engine.native import llama_cpp
+from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loracheck.engine import Prompt, Settings, View
+
+
+class LlamaEngine:
+    """A GGUF model in this process. Close it, or use it in a `with` block."""
+
+    def __init__(
+        self, model: Path, settings: Settings, *, share_prefixes: bool = True, fixed_context: bool = False
+    ) -> None:
+        """`fixed_context` keeps the context at settings.n_ctx for models whose numbers depend on its size."""
+        self._path = model
+        self._settings = settings
+        self._fixed_context = fixed_context
+        self._adapters: dict[Path | Noise, Any] = {}
+        self._context: LlamaContext | None = None
+        llama_log.capture()
+        llama_cpp.llama_backend_init()
+        params = llama_cpp.llama_model_default_params()
+        params.n_gpu_layers = settings.gpu_layers
+        llama_log.forget()
+        self._model = llama_cpp.llama_model_load_from_file(str(model).encode(), params)
+        if not self._model:
+            raise EngineError(f"{model}: llama.cpp could not load the model\n{llama_log.last_words()}")
+        if llama_cpp.llama_model_has_encoder(self._model):
+            self.close()
+            raise ModelError(f"{model}: an encoder-decoder model; loracheck needs a decoder-only one")
+        self._vocab = llama_cpp.llama_model_get_vocab(self._model)
+        self._n_vocab = llama_cpp.llama_vocab_n_tokens(self._vocab)
+        # A recurrent state can't be cut back to a prefix.
+        self._share = share_prefixes and not (
+            llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
+        )
+
+    def __enter__(self) -> LlamaEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._drop_context()
+        for adapter in self._adapters.values():
+            llama_cpp.llama_adapter_lora_free(adapter)
+        self._adapters.clear()
+        if self._model:
+            llama_cpp.llama_model_free(self._model)
+            self._model = None
+
+    def answer(self, view: View, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Completion]]:
+        jobs = [self._job(index, prompt) for index, prompt in enumerate(prompts)]
+        if not jobs:
+            return
+        longest = max(len(job.tokens) + job.max_new_tokens for job in jobs)
+        with self._view(view, longest) as ctx:
+            for job, tokens, truncated in decode_greedy(ctx, jobs, self._ends_generation, BLOCK, share=self._share):
+                text = self._text(tokens)
+                yield job.index, Completion(text, tokens, len(job.tokens), truncated)
+
+    def fingerprint(self, view: View, text: str) -> Fingerprint:
+        tokens = self._tokenize(text)
+        with self._view(view, len(tokens)) as ctx:
+            ends = block_ends(tokens, BLOCK, self._ends_generation)
+            logits = read_blocks(ctx, 0, tokens, ends)  # (n_vocab,)
+            assert logits is not None
+            digest = hashlib.sha256(logits.tobytes()).hexdigest()
+            return Fingerprint(digest, bool(np.isfinite(logits).all()))
+
+    @contextmanager
+    def _view(self, view: View, n_ctx: int) -> Iterator[LlamaContext]:
+        """A context with the view's adapters on and nothing remembered; bare and empty again afterwards.
+
+        KV memory computed under one set of adapters is wrong under any other.
+        """
+        handles = [self._adapter(use.source) for use in view.adapters]
+        ctx = self._context_of(n_ctx)
+        ctx.clear()
+        ctx.set_adapters(handles, [use.scale for use in view.adapters])
+        try:
+            yield ctx
+        except EngineError as error:
+            raise EngineError(f"{view.name} view: {error}") from error
+        finally:
+            ctx.set_adapters([], [])
+            ctx.clear()
+
+    def _context_of(self, n_ctx: int) -> LlamaContext:
+        """The context, made anew only when a longer one is needed: every stream costs memory."""
+        limit = self._limit()
+        wanted = limit if self._fixed_context else min(limit, -(-n_ctx // 256) * 256)
+        if self._context is None or self._context.n_ctx < wanted:
+            self._drop_context()
+            self._context = LlamaContext(self._model, self._n_vocab, wanted, self._settings)
+        return self._context
+
+    def _drop_context(self) -> None:
+        if self._context is not None:
+            self._context.close()
+            self._context = None
+
+    def _limit(self) -> int:
+        trained = int(llama_cpp.llama_model_n_ctx_train(self._model))
+        return min(self._settings.n_ctx, trained)
+
+    def _adapter(self, source: Path | Noise) -> Any:
+        """The loaded adapter; each is loaded once and kept."""
+        if source not in self._adapters:
+            self._adapters[source] = self._load_noise(source) if isinstance(source, Noise) else self._load(source)
+        return self._adapters[source]
+
+    def _load_noise(self, noise: Noise) -> Any:
+        with TemporaryDirectory(prefix="loracheck-") as folder:
+            path = Path(folder) / "null.gguf"
+            write_null(
+                noise.like,
+                path,
+                seed=noise.seed,
+                init_scale=noise.init_scale,
+                rank_multiplier=noise.rank_multiplier,
+            )
+            return self._load(path)
+
+    def _load(self, path: Path) -> Any:
+        llama_log.forget()
+        adapter = llama_cpp.llama_adapter_lora_init(self._model, str(path).encode())
+        if not adapter:
+            raise AdapterError(f"{path}: llama.cpp refused the adapter\n{llama_log.last_words()}")
+        return adapter
+
+    def _job(self, index: int, prompt: Prompt) -> Job:
+        tokens = self._tokenize(prompt.text)
+        limit = self._limit()
+        if not tokens:
+            raise CasesError(f"case {prompt.id}: the prompt is empty")
+        if len(tokens) >= limit:
+            raise CasesError(
+                f"case {prompt.id}: the prompt has {len(tokens)} tokens and the context holds {limit}; "
+                "shorten the prompt, or raise --n-ctx if the model allows it"
+            )
+        return Job(index, prompt.id, tokens, prompt.max_new_tokens)
+
+    def _tokenize(self, text: str) -> tuple[int, ...]:
+        """Special tokens written in the text are recognised; BOS is added where the model's metadata says so."""
+        data = text.encode("utf-8", "replace")
+        room = len(data) + 8
+        buffer = (llama_cpp.llama_token * room)()
+        count = llama_cpp.llama_tokenize(self._vocab, data, len(data), buffer, room, True, True)
+        if count < 0:
+            raise EngineError(f"llama.cpp could not tokenize a text of {len(data)} bytes")
+        tokens = tuple(buffer[:count])
+        bos = llama_cpp.llama_vocab_bos(self._vocab)
+        if llama_cpp.llama_vocab_get_add_bos(self._vocab) and tokens[:2] == (bos, bos):
+            # Many chat templates write BOS themselves.
+            tokens = tokens[1:]
+        if llama_cpp.llama_vocab_get_add_eos(self._vocab):
+            # An end token after the prompt would end the conversation before the answer.
+            tokens = tokens[:-1]
+        return tokens
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        return b"".join(map(self._piece, tokens)).decode("utf-8", "replace")
+
+    def _piece(self, token: int) -> bytes:
+        # Special tokens are kept: several dialects mark a call with one.
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, size, 0, True)
+            if count >= 0:
+                return buffer.raw[:count]
+            size = -count
+
+    def _ends_generation(self, token: int) -> bool:
+        return bool(llama_cpp.llama_vocab_is_eog(self._vocab, token))

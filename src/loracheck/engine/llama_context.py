@@ -1,0 +1,115 @@
+"""A llama.cpp context as a few plain operations on numbered streams, each stream with KV memory of its own."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loracheck.engine import llama_log
+from loracheck.engine.native import llama_cpp
+from loracheck.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from loracheck.engine import Settings
+
+# Prompts are read in blocks of so many tokens at most. Part of the answers' repeatability: kernels round differently
+# for other row counts.
+BLOCK = 64
+
+
+class LlamaContext:
+    """`width` streams to decode in step, and one more, the trunk, that holds prompt prefixes to copy from."""
+
+    def __init__(self, model: Any, n_vocab: int, n_ctx: int, settings: Settings) -> None:
+        self.width = settings.parallel
+        self.trunk = self.width
+        self.n_ctx = n_ctx
+        self._n_vocab = n_vocab
+        rows = max(BLOCK, self.width)
+        params = llama_cpp.llama_context_default_params()
+        params.n_seq_max = self.width + 1
+        params.n_ctx = n_ctx * params.n_seq_max
+        params.n_batch = params.n_ubatch = rows
+        params.n_threads = params.n_threads_batch = settings.threads
+        # One KV buffer a stream: in a unified one a case's sums would run over its neighbours' cells.
+        params.kv_unified = False
+        params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        params.swa_full = True
+        params.no_perf = True
+        llama_log.forget()
+        self._ctx = llama_cpp.llama_init_from_model(model, params)
+        if not self._ctx:
+            raise EngineError(
+                f"llama.cpp could not make a context of {params.n_seq_max} x {n_ctx} tokens; "
+                f"a smaller --n-ctx or --parallel needs less memory\n{llama_log.last_words()}"
+            )
+        self._memory = llama_cpp.llama_get_memory(self._ctx)
+        self._batch = llama_cpp.llama_batch_init(rows, 0, 1)
+        self._tokens = np.ctypeslib.as_array(self._batch.token, (rows,))  # (rows,) int32
+        self._positions = np.ctypeslib.as_array(self._batch.pos, (rows,))  # (rows,) int32
+        self._wanted = np.ctypeslib.as_array(self._batch.logits, (rows,))  # (rows,) int8
+        for row in range(rows):
+            self._batch.n_seq_id[row] = 1
+
+    def close(self) -> None:
+        if self._ctx:
+            llama_cpp.llama_batch_free(self._batch)
+            llama_cpp.llama_free(self._ctx)
+            self._ctx = None
+
+    def set_adapters(self, adapters: Sequence[Any], scales: Sequence[float]) -> None:
+        handles = (llama_cpp.llama_adapter_lora_p_ctypes * len(adapters))(*adapters)
+        factors = (ctypes.c_float * len(scales))(*scales)
+        if llama_cpp.llama_set_adapters_lora(self._ctx, handles, len(adapters), factors):
+            raise EngineError(f"llama.cpp refused the adapters\n{llama_log.last_words()}")
+
+    def clear(self) -> None:
+        llama_cpp.llama_memory_clear(self._memory, True)
+
+    def forget(self, stream: int, start: int = 0) -> None:
+        """Drop what `stream` holds from position `start` on."""
+        if not llama_cpp.llama_memory_seq_rm(self._memory, stream, start or -1, -1):
+            raise EngineError(f"llama.cpp could not drop stream {stream} from position {start}")
+
+    def copy_trunk(self, stream: int) -> None:
+        """Make `stream` hold exactly what the trunk holds."""
+        llama_cpp.llama_memory_seq_cp(self._memory, self.trunk, stream, -1, -1)
+
+    def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None:
+        """Feed one block, tokens[start:end]; the last position's logits, (n_vocab,), when it is the prompt's last."""
+        n, is_last = end - start, end == len(tokens)
+        self._tokens[:n] = tokens[start:end]
+        self._positions[:n] = np.arange(start, end)
+        self._wanted[:n] = 0
+        self._wanted[n - 1] = is_last
+        for row in range(n):
+            self._batch.seq_id[row][0] = stream
+        self._decode(n)
+        return self._logits(1)[0] if is_last else None
+
+    def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
+        """One token for each of the `width` streams, always all of them; (width, n_vocab) logits."""
+        n = self.width
+        self._tokens[:n] = tokens
+        self._positions[:n] = positions
+        self._wanted[:n] = 1
+        for row in range(n):
+            self._batch.seq_id[row][0] = row
+        self._decode(n)
+        return self._logits(n)
+
+    def _decode(self, n: int) -> None:
+        self._batch.n_tokens = n
+        status = llama_cpp.llama_decode(self._ctx, self._batch)
+        if status:
+            raise EngineError(f"llama_decode failed with {status}\n{llama_log.last_words()}")
+
+    def _logits(self, rows: int) -> NDArray[np.float32]:
+        pointer = llama_cpp.llama_get_logits(self._ctx)
+        return np.ctypeslib.as_array(pointer, (rows, self._n_vocab))  # (rows, n_vocab)

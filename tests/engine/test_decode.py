@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.toy_context import BLOCK, END, N_VOCAB, ToyContext, answer_alone
+from loracheck.engine.decode import Job, decode_greedy
+from loracheck.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Answers = dict[int, tuple[tuple[int, ...], bool]]
+
+PREFIX = tuple(range(5)) * 3
+
+
+def make_jobs(prompts: Sequence[Sequence[int]], limit: int = 12) -> list[Job]:
+    return [Job(index, f"case{index}", tuple(prompt), limit) for index, prompt in enumerate(prompts)]
+
+
+def decode(ctx: ToyContext, jobs: Sequence[Job], *, share: bool = True, end: int = END) -> Answers:
+    answers: Answers = {}
+    for job, tokens, truncated in decode_greedy(ctx, jobs, lambda token: token == end, BLOCK, share=share):
+        assert job.index not in answers
+        answers[job.index] = (tokens, truncated)
+    return answers
+
+
+def alone(ctx: ToyContext, jobs: Sequence[Job]) -> Answers:
+    return {job.index: answer_alone(job.tokens, job.max_new_tokens, ctx.n_ctx) for job in jobs}
+
+
+token_lists = st.lists(st.integers(0, N_VOCAB - 1), min_size=1, max_size=12)
+
+
+@st.composite
+def prompt_sets(draw: st.DrawFn) -> list[list[int]]:
+    """Prompts of which many begin alike."""
+    stems = draw(st.lists(token_lists, min_size=1, max_size=3))
+    pick = st.lists(st.sampled_from(stems), max_size=2).map(lambda parts: [token for part in parts for token in part])
+    return draw(st.lists(st.tuples(pick, token_lists).map(lambda pair: pair[0] + pair[1]), max_size=12))
+
+
+@given(prompt_sets(), st.integers(1, 5), st.integers(1, 20), st.booleans())
+def test_every_answer_is_the_one_its_prompt_gets_alone(
+    prompts: list[list[int]], width: int, limit: int, share: bool
+) -> None:
+    ctx, jobs = ToyContext(width, n_ctx=40), make_jobs(prompts, limit)
+    assert decode(ctx, jobs, share=share) == alone(ctx, jobs)
+    assert all(not held for held in ctx.streams[:width])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 20])
+@pytest.mark.parametrize("share", [True, False])
+def test_any_number_of_jobs_fits_any_number_of_streams(count: int, share: bool) -> None:
+    ctx, jobs = ToyContext(width=3), make_jobs([(*PREFIX, number % N_VOCAB, 1) for number in range(count)])
+    assert decode(ctx, jobs, share=share) == alone(ctx, jobs)
+
+
+def test_no_jobs_take_no_step() -> None:
+    ctx = ToyContext()
+    assert decode(ctx, []) == {}
+    assert ctx.steps == 0
+
+
+def test_answers_that_end_at_once_are_empty_whole_and_take_no_step() -> None:
+    ends_at_once = [
+        prompt for prompt in ([a, b] for a in range(7) for b in range(7)) if not answer_alone(prompt, 1, 9)[0]
+    ]
+    assert len(ends_at_once) > 3
+    ctx = ToyContext(width=2)
+    assert decode(ctx, make_jobs(ends_at_once)) == dict.fromkeys(range(len(ends_at_once)), ((), False))
+    assert ctx.steps == 0
+
+
+def test_an_answer_is_cut_at_its_limit() -> None:
+    jobs = make_jobs([PREFIX], limit=5)
+    answer, truncated = decode(ToyContext(), jobs, end=-1)[0]
+    assert (len(answer), truncated) == (5, True)
+
+
+def test_an_answer_is_cut_where_the_context_is_full() -> None:
+    ctx = ToyContext(n_ctx=len(PREFIX) + 3)
+    answer, truncated = decode(ctx, make_jobs([PREFIX], limit=1000), end=-1)[0]
+    # The last token need not be fed, so one more than there is room for comes out.
+    assert (len(answer), truncated) == (4, True)
+
+
+def test_a_shared_prefix_is_read_once() -> None:
+    prompts = [(*PREFIX, number, number) for number in range(6)]
+    shared, apart = ToyContext(), ToyContext()
+    assert decode(shared, make_jobs(prompts)) == decode(apart, make_jobs(prompts), share=False)
+    whole_blocks = len(PREFIX) - len(PREFIX) % BLOCK
+    assert apart.prompt_tokens_read == 6 * len(prompts[0])
+    assert shared.prompt_tokens_read == apart.prompt_tokens_read - 5 * whole_blocks
+
+
+def test_prefixes_inside_prefixes_are_each_read_once_in_whatever_order_the_prompts_come() -> None:
+    stem, branch = (1,) * BLOCK, (2,) * BLOCK
+    prompts = [(*stem, *branch, 3), (*stem, 5), (*stem, *branch, 4), (0,), (*stem, 6)]
+    ctx = ToyContext()
+    decode(ctx, make_jobs(prompts))
+    assert ctx.prompt_tokens_read == len(stem) + len(branch) + 5
+
+
+def test_a_turn_that_prompts_share_is_shared_to_its_very_end() -> None:
+    turn = (1, 2, 3, 4, 5, END)
+    prompts = [(*turn, number, 0, 1) for number in range(4)]
+    ctx = ToyContext()
+    assert decode(ctx, make_jobs(prompts)) == alone(ctx, make_jobs(prompts))
+    assert ctx.prompt_tokens_read == len(turn) + 4 * 3
+
+
+def test_prompts_with_nothing_in_common_do_not_use_the_trunk() -> None:
+    ctx = ToyContext()
+    decode(ctx, make_jobs([(number,) * 9 for number in range(5)]))
+    assert ctx.prompt_tokens_read == 5 * 9
+    assert ctx.streams[ctx.trunk] == []
+
+
+class SpoiltContext(ToyContext):
+    """Computes `value` for every token once a stream is as long as `after`."""
+
+    def __init__(self, value: float, after: int) -> None:
+        super().__init__()
+        self._value, self._after = value, after
+
+    def _logits(self, stream: int) -> Any:
+        logits = super()._logits(stream)
+        if len(self.streams[stream]) >= self._after:
+            logits[:] = self._value
+        return logits
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("after", [1, len(PREFIX) + 2])
+def test_numbers_that_are_none_end_with_an_error_that_names_the_case(value: float, after: int) -> None:
+    with pytest.raises(EngineError, match=f"case case0: the model computed {value} instead of a number"):
+        decode(SpoiltContext(value, after), make_jobs([PREFIX]), end=-1)
+
+
+def test_a_single_nan_among_the_logits_is_seen() -> None:
+    class OneNan(ToyContext):
+        def _logits(self, stream: int) -> Any:
+            logits = super()._logits(stream)
+            logits[3] = np.nan
+            return logits
+
+    with pytest.raises(EngineError, match="case0"):
+        decode(OneNan(), make_jobs([PREFIX]))

@@ -1,0 +1,102 @@
+"""The engine on the real model with a real adapter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loracheck.adapters.null import write_null
+from loracheck.checking import EFFECT_TEXT
+from loracheck.engine import AdapterUse, Noise, Prompt, Settings, View
+from loracheck.errors import CasesError
+from real import BARE, BASE, TOOLCALLER, TUNED, demo_prompts, needs_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from loracheck.engine import Completion
+    from loracheck.engine.llama import LlamaEngine
+
+pytestmark = needs_model
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[LlamaEngine]:
+    from loracheck.engine.llama import LlamaEngine
+
+    with LlamaEngine(BASE, Settings(n_ctx=512)) as engine:
+        yield engine
+
+
+def answers(engine: LlamaEngine, view: View, prompts: list[Prompt]) -> list[Completion]:
+    found = dict(engine.answer(view, prompts))
+    return [found[index] for index in range(len(prompts))]
+
+
+def digest(engine: LlamaEngine, *adapters: AdapterUse) -> str:
+    return engine.fingerprint(View("some", adapters), EFFECT_TEXT).digest
+
+
+def test_base_then_ft_then_base_again_gives_the_first_answers_token_for_token(engine: LlamaEngine) -> None:
+    prompts = demo_prompts(3, 24)
+    first = answers(engine, BARE, prompts)
+    tuned = answers(engine, TUNED, prompts)
+    assert answers(engine, BARE, prompts) == first
+    assert tuned != first
+    assert all(answer.text.startswith('{"name"') for answer in tuned)
+
+
+def test_a_view_left_in_the_middle_leaves_nothing_behind(engine: LlamaEngine) -> None:
+    prompts = demo_prompts(2, 16)
+    first = answers(engine, BARE, prompts)
+    stream = engine.answer(TUNED, prompts)
+    next(stream)
+    stream.close()
+    assert answers(engine, BARE, prompts) == first
+
+
+def test_an_adapter_at_scale_zero_computes_what_the_base_does_and_at_scale_one_does_not(engine: LlamaEngine) -> None:
+    bare = digest(engine)
+    stack = (AdapterUse(TOOLCALLER, 0.0), AdapterUse(Noise(TOOLCALLER, 7), 0.0))
+    assert digest(engine, *stack) == bare
+    assert digest(engine, AdapterUse(TOOLCALLER)) != bare
+
+
+def test_scales_and_the_order_of_nothing_else_decide(engine: LlamaEngine) -> None:
+    assert digest(engine, AdapterUse(TOOLCALLER, 0.5)) != digest(engine, AdapterUse(TOOLCALLER, 1.0))
+
+
+def test_a_noise_adapter_changes_the_logits_and_its_file_computes_the_same(engine: LlamaEngine, tmp_path: Path) -> None:
+    file = write_null(TOOLCALLER, tmp_path / "null.gguf", seed=1000)
+    from_file = digest(engine, AdapterUse(file))
+    assert from_file == digest(engine, AdapterUse(Noise(TOOLCALLER, 1000)))
+    assert from_file not in (digest(engine), digest(engine, AdapterUse(Noise(TOOLCALLER, 1001))))
+
+
+def test_a_prompt_longer_than_the_context_is_refused_with_the_case_and_both_numbers(engine: LlamaEngine) -> None:
+    with pytest.raises(CasesError, match=r"case long: the prompt has 6\d\d tokens and the context holds 512"):
+        list(engine.answer(BARE, [Prompt("long", "word " * 600, 8)]))
+
+
+def test_an_answer_that_fills_the_context_is_cut_there_and_says_so(engine: LlamaEngine) -> None:
+    [(_, answer)] = engine.answer(BARE, [Prompt("full", "word " * 500, 100)])
+    assert answer.truncated
+    assert answer.prompt_tokens + len(answer.tokens) == 512 + 1
+
+
+def test_special_tokens_in_a_prompt_are_recognised(engine: LlamaEngine) -> None:
+    plain, special = answers(
+        engine, BARE, [Prompt("plain", "im_start im_start", 1), Prompt("special", "<|im_start|><|im_start|>", 1)]
+    )
+    assert special.prompt_tokens == 2
+    assert plain.prompt_tokens > 2
+
+
+def test_the_log_of_llama_cpp_never_reaches_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
+    from loracheck.engine.llama import LlamaEngine
+
+    with LlamaEngine(BASE, Settings(n_ctx=256)) as engine:
+        engine.fingerprint(TUNED, "hello")
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,101 @@
+"""A context over a toy model that checks how it is used."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+N_VOCAB = 7
+END = 6
+BLOCK = 4
+
+
+def logits_after(history: Sequence[int]) -> NDArray[np.float32]:
+    """The toy model: the next token is a checksum of all before it."""
+    logits = np.zeros(N_VOCAB, np.float32)  # (n_vocab,)
+    logits[zlib.crc32(bytes(history)) % N_VOCAB] = 1.0
+    return logits
+
+
+def blocks_of(tokens: Sequence[int]) -> list[tuple[int, int]]:
+    """The blocks a prompt must be read in, by a rule that looks at nothing but its tokens."""
+    blocks, start = [], 0
+    for place in range(1, len(tokens) + 1):
+        if place == len(tokens) or place - start == BLOCK or tokens[place - 1] == END:
+            blocks.append((start, place))
+            start = place
+    return blocks
+
+
+class ToyContext:
+    """Streams of tokens. Holds its user to the rules that make answers independent of their neighbours."""
+
+    def __init__(self, width: int = 3, n_ctx: int = 64) -> None:
+        self.width = width
+        self.trunk = width
+        self.n_ctx = n_ctx
+        self.streams: list[list[int]] = [[] for _ in range(width + 1)]
+        self.prompt_tokens_read = 0
+        self.steps = 0
+        self._idle: set[int] = set()
+        self._prompts: set[int] = set()
+
+    def forget(self, stream: int, start: int = 0) -> None:
+        del self.streams[stream][start:]
+        self._idle.discard(stream)
+        self._prompts.discard(stream)
+
+    def copy_trunk(self, stream: int) -> None:
+        assert not self.streams[stream], "the stream still holds another case"
+        assert self.streams[self.trunk], "there is nothing to copy"
+        self.streams[stream] = list(self.streams[self.trunk])
+
+    def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None:
+        assert not self._idle, "a dummy token was left behind"
+        assert (start, end) in blocks_of(tokens), "a read must be one block, cut by the prompt's own tokens"
+        assert end <= self.n_ctx
+        assert self.streams[stream] == list(tokens[:start]), "what the stream holds is not the start of this prompt"
+        self.streams[stream] = list(tokens[:end])
+        self.prompt_tokens_read += end - start
+        if stream == self.trunk:
+            assert end < len(tokens), "the trunk must leave something to read"
+        if end < len(tokens):
+            return None
+        self._prompts.add(stream)
+        return self._logits(stream)
+
+    def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
+        assert len(tokens) == len(positions) == self.width, "a step must have as many rows as there are streams"
+        assert not self._idle, "a dummy token was left behind"
+        for stream, (token, position) in enumerate(zip(tokens, positions, strict=True)):
+            held = self.streams[stream]
+            assert position == len(held) < self.n_ctx, "a token must follow the last one"
+            if stream not in self._prompts:
+                self._idle.add(stream)
+                assert token == 0
+            held.append(token)
+        self.steps += 1
+        return np.stack([self._logits(stream) for stream in range(self.width)])  # (width, n_vocab)
+
+    def _logits(self, stream: int) -> NDArray[np.float32]:
+        return logits_after(self.streams[stream])
+
+
+def answer_alone(tokens: Sequence[int], max_new_tokens: int, n_ctx: int) -> tuple[tuple[int, ...], bool]:
+    """What greedy decoding of one prompt by itself gives: the answer, and whether it was cut."""
+    history, answer = list(tokens), []
+    while True:
+        token = int(np.argmax(logits_after(history)))
+        if token == END:
+            return tuple(answer), False
+        answer.append(token)
+        if len(answer) == max_new_tokens or len(history) == n_ctx:
+            return tuple(answer), True
+        history.append(token)
