@@ -35,18 +35,24 @@ class ChatTemplate:
     eos_token: str = ""
 
 
-def render_chat(
-    template: ChatTemplate, messages: Sequence[Message], tools: Sequence[ToolSpec]
-) -> str:
+def render_chat(template: ChatTemplate, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> str:
     """The conversation as the template writes it, ready for the model's answer.
 
     A template that does not know tools would hide them from the model: they then go into a system message.
     """
     offered = [{"type": "function", "function": tool} for tool in tools]
     text = _render(template, messages, offered)
-    if not tools or text != _render(template, messages, None):
-        return text
-    return _render_with_system(template, messages, describe_tools(tools))
+    if tools and _ignores_tools(template, messages, text):
+        return _render_with_system(template, messages, describe_tools(tools))
+    return text
+
+
+def _ignores_tools(template: ChatTemplate, messages: Sequence[Message], with_tools: str) -> bool:
+    try:
+        return _render(template, messages, None) == with_tools
+    except ModelError:
+        # It cannot do without them.
+        return False
 
 
 def describe_tools(tools: Sequence[ToolSpec]) -> str:
@@ -64,19 +70,20 @@ def _render_with_system(template: ChatTemplate, messages: Sequence[Message], sys
     if head["role"] == "system":
         return _render(template, [_prefixed(head, system), *rest], None)
     try:
-        return _render(template, [{"role": "system", "content": system}, *messages], None)
+        text = _render(template, [{"role": "system", "content": system}, *messages], None)
     except ModelError:
-        # Gemma's template, among others, refuses a system message: say it in the first turn instead.
-        return _render(template, [_prefixed(head, system), *rest], None)
+        text = ""
+    if system in text:
+        return text
+    # Gemma's template refuses a system message, others drop it: say it in the first turn instead.
+    return _render(template, [_prefixed(head, system), *rest], None)
 
 
 def _prefixed(message: Message, text: str) -> Message:
     return {**message, "content": f"{text}\n\n{message['content']}"}
 
 
-def _render(
-    template: ChatTemplate, messages: Sequence[Message], tools: list[ToolSpec] | None
-) -> str:
+def _render(template: ChatTemplate, messages: Sequence[Message], tools: list[ToolSpec] | None) -> str:
     try:
         return _compile(template.source).render(
             messages=list(messages),
@@ -85,7 +92,7 @@ def _render(
             bos_token=template.bos_token,
             eos_token=template.eos_token,
         )
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+    except Exception as error:  # a stranger's program: it may fail in any way
         raise ModelError(
             f"the model's chat template failed: {error}; use --prompt raw to send the prompt text as it is"
         ) from error
@@ -94,18 +101,22 @@ def _render(
 @lru_cache(maxsize=8)
 def _compile(source: str) -> Template:
     # Templates come from strangers' model files: the sandbox keeps them from Python's internals.
-    env = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
-    )
+    env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
     env.filters["tojson"] = _tojson
     env.globals["raise_exception"] = _raise_exception
     env.globals["strftime_now"] = TEMPLATE_DATE.strftime
     return env.from_string(source)
 
 
-def _tojson(value: Any, indent: int | None = None, **_: Any) -> str:
-    # Jinja's own filter escapes for HTML, which no model was trained to read.
-    return json.dumps(value, ensure_ascii=False, indent=indent)
+def _tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """As transformers has it. Jinja's own filter escapes for HTML, which no model was trained to read."""
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 def _raise_exception(message: str) -> NoReturn:

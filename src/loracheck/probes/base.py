@@ -1,0 +1,76 @@
+"""What a probe is, and the bench it works on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import Field
+
+from loracheck.engine import Prompt
+from loracheck.suite.case import Strict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from loracheck.engine import Completion, Engine, View
+    from loracheck.report.model import ProbeReport
+    from loracheck.suite.case import Case
+
+
+class Progress(Protocol):
+    """Who is told how far the work is."""
+
+    def stage(self, name: str, total: int) -> None:
+        """A new piece of work begins: `total` answers, or 0 when that has no meaning."""
+        ...
+
+    def done(self, tokens: int) -> None:
+        """One answer is there; so many tokens were generated for it, none when it was in the store."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NullSamples:
+    """How the noise adapters of one rank multiplier answered: valid calls for each run, out of `cases`."""
+
+    valid: tuple[int, ...]
+    cases: int
+
+
+@dataclass(slots=True)
+class Bench:
+    """What probes share: the engine, the two views, how to write prompts, and the noise baseline once it is known."""
+
+    engine: Engine
+    base: View
+    ft: View
+    write_prompt: Callable[[Case], str]
+    max_new_tokens: int
+    seed: int
+    progress: Progress
+    nulls: Mapping[float, NullSamples] = field(default_factory=dict)
+    no_nulls_why: str | None = "the suite has no null_adapter probe"
+
+    def prompts(self, cases: Sequence[Case]) -> list[Prompt]:
+        return [Prompt(case.id, self.write_prompt(case), case.max_new_tokens or self.max_new_tokens) for case in cases]
+
+    def answer(self, view: View, prompts: Sequence[Prompt], stage: str) -> list[Completion]:
+        """The view's answers in the order of the prompts."""
+        self.progress.stage(stage, len(prompts))
+        answers: dict[int, Completion] = {}
+        for index, completion in self.engine.answer(view, prompts):
+            answers[index] = completion
+            self.progress.done(0 if completion.stored else len(completion.tokens))
+        return [answers[index] for index in range(len(prompts))]
+
+
+class Probe(Strict, ABC):
+    """One entry of a suite: its settings are its fields, `run` does it."""
+
+    name: str = Field(min_length=1)
+    kind: str
+
+    @abstractmethod
+    def run(self, bench: Bench) -> ProbeReport: ...

@@ -1,0 +1,1 @@
+"""How to show it: each renderer sees only the report."""

@@ -1,0 +1,57 @@
+"""The report as a JSON file."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from loracheck.errors import InputError, ReportError
+from loracheck.files import write_atomically
+from loracheck.report.model import SCHEMA_VERSION, Report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def to_json(report: Report) -> str:
+    # ASCII only: model output may hold lone surrogates, which no UTF-8 file can.
+    return json.dumps(_finite(report.model_dump()), indent=2, allow_nan=False) + "\n"
+
+
+def write_report(report: Report, path: Path) -> None:
+    try:
+        write_atomically(path, to_json(report).encode("ascii"))
+    except OSError as error:
+        raise InputError(f"{path}: the report could not be written: {error.strerror}") from None
+
+
+def read_report(path: Path) -> Report:
+    try:
+        data = json.loads(path.read_bytes())
+        found = data["schema_version"]
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError, KeyError, TypeError):
+        raise ReportError(f"{path}: not a loracheck report; `loracheck check --json {path.name}` writes one") from None
+    if found != SCHEMA_VERSION:
+        raise ReportError(f"{path}: a report of schema version {found}; this loracheck reads {SCHEMA_VERSION}")
+    try:
+        return Report.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ReportError(f"{path}: not a whole report: {place}: {first['msg']}") from None
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN: a model that writes one gets it quoted. Calls are nested 200 deep at the most."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

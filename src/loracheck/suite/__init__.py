@@ -1,0 +1,1 @@
+"""What to ask: cases, suite files, built-in packs."""

@@ -1,0 +1,24 @@
+"""Every test has a cache folder of its own, and toy model files when it asks for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from suite_factory import Files, write_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("LORACHECK_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return write_files(tmp_path)

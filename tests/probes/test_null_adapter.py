@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loracheck import check
+from loracheck.engine import Noise
+from loracheck.engine.fake import FakeEngine
+from loracheck.probes.null_adapter import NullAdapterProbe
+from loracheck.suite.suite import AdapterEntry
+from suite_factory import Files, answering, call, make_suite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loracheck.engine import Prompt, View
+    from loracheck.suite.suite import Suite
+
+
+class Recorder(FakeEngine):
+    """Keeps the noise views and the prompts they were asked."""
+
+    def __init__(self) -> None:
+        super().__init__(self._note)
+        self.views: dict[View, list[Prompt]] = {}
+
+    def _note(self, view: View, prompt: Prompt) -> str:
+        if view.name in ("base", "ft"):
+            return call()
+        self.views.setdefault(view, []).append(prompt)
+        return "no idea"
+
+
+def with_noise(suite: Suite, **settings: object) -> Suite:
+    return suite.model_copy(update={"suite": (NullAdapterProbe(name="noise", **settings), *suite.suite)})
+
+
+def saturated(prompt: Prompt) -> str:
+    return call() if prompt.id == "search_web" else call("calculator", a=2, b=2)
+
+
+def test_three_noise_adapters_answer_two_sentinels_each_as_bare_text(files: Files) -> None:
+    engine = Recorder()
+    check(make_suite(files).with_nulls(), engine=engine)
+    assert [view.adapters[0].source for view in engine.views] == [
+        Noise(files.adapter, seed) for seed in (1000, 1001, 1002)
+    ]
+    for prompts in engine.views.values():
+        assert [(prompt.text, prompt.max_new_tokens) for prompt in prompts] == [
+            ("Search the web for the capital of France.", 256),
+            ("Add 2 and 2.", 256),
+        ]
+
+
+def test_noise_takes_the_place_and_the_scale_of_each_adapter_under_test(files: Files, tmp_path: Path) -> None:
+    engine = Recorder()
+    sft = AdapterEntry(gguf=files.adapter, scale=0.7)
+    stack = [AdapterEntry(gguf=files.adapter, scale=0.5), AdapterEntry(gguf=files.adapter)]
+    check(make_suite(files).with_models(None, stack, [sft]).with_nulls(1), engine=engine)
+    (view,) = engine.views
+    kept, *noise = view.adapters
+    assert (kept.source, kept.scale) == (files.adapter, 0.7)
+    assert [use.scale for use in noise] == [0.5, 1.0]
+    seeds = [use.source.seed for use in noise if isinstance(use.source, Noise)]
+    assert len(set(seeds)) == 2
+
+
+def test_the_settings_of_the_suite_reach_the_noise(files: Files) -> None:
+    engine = Recorder()
+    noise = {"runs": 2, "init_scale": 0.1, "seed_base": 7, "rank_multipliers": (0.5, 2.0)}
+    report = check(with_noise(make_suite(files), **noise), engine=engine)
+    made = [view.adapters[0].source for view in engine.views]
+    assert made == [Noise(files.adapter, seed, 0.1, rank) for rank in (0.5, 2.0) for seed in (7, 8)]
+    assert report.probes[0].evidence == {
+        "init_scale": 0.1,
+        "seeds": [7, 8],
+        "valid_by_rank": {"rank_0.50": [0, 0], "rank_2.00": [0, 0]},
+        "cases_per_run": 2,
+    }
+
+
+def test_noise_has_no_verdict_of_its_own(files: Files) -> None:
+    report = check(make_suite(files).with_nulls(), engine=answering())
+    assert [probe.verdict for probe in report.probes] == ["skip", "pass"]
+    assert report.verdict == "pass"
+
+
+def test_noise_that_breaks_every_call_gives_an_honest_z(files: Files) -> None:
+    probe = check(make_suite(files).with_nulls(), engine=answering()).probes[1]
+    # No noise run called a tool: p = 0.5/7 over two cases is the least spread there can be.
+    spread = (0.5 / 7 * (1 - 0.5 / 7) / 2) ** 0.5
+    assert probe.z_score is not None
+    assert abs(probe.z_score - 1 / spread) < 1e-9
+    assert probe.evidence["null"] == {
+        "mean": 0.0, "std": spread, "n": 3, "rates": [0.0, 0.0, 0.0], "usable": True, "why": None,
+    }  # fmt: skip
+    assert probe.evidence["z_by_rank"] == {"rank_1.00": probe.z_score}
+
+
+def test_every_rank_multiplier_has_a_z_and_the_one_nearest_to_one_decides(files: Files) -> None:
+    def reply(view: View, prompt: Prompt) -> str:
+        ranks = {use.source.rank_multiplier for use in view.adapters if isinstance(use.source, Noise)}
+        if not ranks:
+            return call()
+        return saturated(prompt) if ranks == {0.1} else call() if ranks == {4.0} and "1" in view.name else "no idea"
+
+    suite = with_noise(make_suite(files, assert_z_gte=1.0), rank_multipliers=(4.0, 1.0, 0.1))
+    probe = check(suite, engine=FakeEngine(reply)).probes[1]
+    by_rank = probe.evidence["z_by_rank"]
+    # Noise of a tenth of the rank breaks nothing, so it has no z.
+    assert list(by_rank) == ["rank_1.00", "rank_4.00"]
+    assert probe.z_score == by_rank["rank_1.00"] != by_rank["rank_4.00"]
+
+
+def test_noise_that_breaks_nothing_gives_no_z_and_says_why(files: Files) -> None:
+    probe = check(make_suite(files).with_nulls(), engine=answering(noise=saturated)).probes[1]
+    assert (probe.verdict, probe.z_score) == ("pass", None)
+    null = probe.evidence["null"]
+    assert (null["usable"], null["mean"], null["rates"]) == (False, 1.0, [1.0, 1.0, 1.0])
+    assert null["why"].startswith("noise adapters still give 100% valid calls")
+    assert null["why"] in probe.message
+
+
+def test_without_noise_there_is_no_z_and_the_report_says_why(files: Files) -> None:
+    (probe,) = check(make_suite(files), engine=answering()).probes
+    assert probe.z_score is None
+    assert probe.message.endswith("no calibration: the suite has no null_adapter probe")
+    assert probe.evidence["null"]["n"] == 0

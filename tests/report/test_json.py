@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loracheck import check
+from loracheck.errors import InputError, ReportError
+from loracheck.report.json import read_report, to_json, write_report
+from suite_factory import Files, answering, failing_from, make_suite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loracheck import Report
+
+TOP = {
+    "schema_version", "loracheck_version", "verdict", "score", "probes", "provenance", "timing", "warnings",
+}  # fmt: skip
+
+
+@pytest.fixture
+def report(files: Files) -> Report:
+    return check(make_suite(files).with_nulls(), engine=answering(ft=failing_from(4)))
+
+
+def refusal(path: Path, content: bytes | str | None = None) -> str:
+    if content is not None:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(ReportError) as refused:
+        read_report(path)
+    return str(refused.value).replace(str(path), path.name)
+
+
+def test_the_top_level_is_that_of_the_design(report: Report) -> None:
+    data = json.loads(to_json(report))
+    assert set(data) == TOP
+    assert (data["schema_version"], data["verdict"], data["warnings"]) == (1, "fail", [])
+
+
+def test_a_report_is_read_back_as_it_was_written(report: Report, tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    write_report(report, path)
+    assert to_json(read_report(path)) == path.read_text(encoding="ascii") == to_json(report)
+
+
+def test_what_a_newer_loracheck_adds_is_passed_over(report: Report, tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    path.write_text(json.dumps({**json.loads(to_json(report)), "new": 1}), encoding="utf-8")
+    assert to_json(read_report(path)) == to_json(report)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "3", "{}", "words", b"\xff\xfe", "[" * 100_000, "9" * 5000])
+def test_another_file_is_no_report(tmp_path: Path, content: Any) -> None:
+    said = refusal(tmp_path / "out.json", content)
+    assert said == "out.json: not a loracheck report; `loracheck check --json out.json` writes one"
+
+
+def test_a_report_that_was_cut_short_is_no_report(report: Report, tmp_path: Path) -> None:
+    said = refusal(tmp_path / "out.json", to_json(report)[:-100])
+    assert said.startswith("out.json: not a loracheck report")
+
+
+def test_a_report_of_another_schema_version_says_so(tmp_path: Path) -> None:
+    said = refusal(tmp_path / "out.json", '{"schema_version": 2}')
+    assert said == "out.json: a report of schema version 2; this loracheck reads 1"
+
+
+def test_a_report_with_a_part_missing_names_it(report: Report, tmp_path: Path) -> None:
+    data = json.loads(to_json(report))
+    del data["probes"][1]["cases"][0]["ft"]["text"]
+    said = refusal(tmp_path / "out.json", json.dumps(data))
+    assert said == "out.json: not a whole report: probes.1.cases.0.ft.text: Field required"
+
+
+def test_missing_files_and_folders_say_so(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "none.json") == "none.json: No such file or directory"
+    assert refusal(tmp_path).endswith(": Is a directory")
+
+
+def test_a_report_that_cannot_be_written_says_so(report: Report, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"out\.json: the report could not be written: No such file or directory"):
+        write_report(report, tmp_path / "missing" / "out.json")

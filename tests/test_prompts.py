@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from loracheck.errors import ModelError
+from loracheck.prompts import ChatTemplate, describe_tools, render_chat
+from suite_factory import CHAT_TEMPLATE, SEARCH
+
+ASK = [{"role": "user", "content": "Find cats."}]
+TURNS = "{% for message in messages %}<{{ message.role }}>{{ message.content }}\n{% endfor %}<assistant>"
+
+
+def render(source: str, messages: list[dict[str, str]] = ASK) -> str:
+    return render_chat(ChatTemplate(source, "<s>", "</s>"), messages, [SEARCH])
+
+
+def test_a_template_that_knows_tools_gets_them_in_openais_format() -> None:
+    offered = json.dumps([{"type": "function", "function": SEARCH}])
+    assert render(CHAT_TEMPLATE) == f"<s><tools>{offered}</tools><user>Find cats.<assistant>"
+
+
+def test_a_template_that_ignores_tools_gets_them_in_a_system_message() -> None:
+    assert render(TURNS) == f"<system>{describe_tools([SEARCH])}\n<user>Find cats.\n<assistant>"
+
+
+def test_the_system_text_asks_for_a_name_and_arguments_and_holds_every_tool_as_json() -> None:
+    said = describe_tools([SEARCH, {"name": "größe"}])
+    assert '{"name": "<tool name>", "arguments": {' in said
+    assert said.splitlines()[-2:] == [json.dumps(SEARCH), '{"name": "größe"}']
+
+
+def test_tools_join_a_system_message_that_is_there_already() -> None:
+    said = render(TURNS, [{"role": "system", "content": "Be kind."}, *ASK])
+    assert said == f"<system>{describe_tools([SEARCH])}\n\nBe kind.\n<user>Find cats.\n<assistant>"
+
+
+@pytest.mark.parametrize(
+    "on_system",
+    ["{{ raise_exception('System role not supported') }}", "{% continue %}", "{{ none + 1 }}"],
+    ids=["refuses", "drops", "breaks on"],
+)
+def test_a_template_that_cannot_show_a_system_message_gets_the_tools_in_the_first_turn(on_system: str) -> None:
+    source = TURNS.replace("<{{", "{% if message.role == 'system' %}" + on_system + "{% endif %}<{{")
+    assert render(source) == f"<user>{describe_tools([SEARCH])}\n\nFind cats.\n<assistant>"
+
+
+def test_a_template_that_cannot_do_without_tools_knows_them() -> None:
+    assert render("{% for tool in tools %}{{ tool.function.name }}{% endfor %}") == "search_web"
+
+
+def test_without_tools_the_template_is_rendered_as_it_is() -> None:
+    assert render_chat(ChatTemplate(TURNS), ASK, []) == "<user>Find cats.\n<assistant>"
+
+
+def test_the_answer_is_asked_for() -> None:
+    assert render("{{ tools | length }}{% if add_generation_prompt %}<assistant>{% endif %}") == "1<assistant>"
+
+
+def test_the_tokens_that_templates_spell_out_are_given() -> None:
+    assert render("{{ bos_token }}{{ tools | length }}{{ eos_token }}") == "<s>1</s>"
+
+
+def test_json_is_written_as_models_read_it_and_not_escaped_for_html() -> None:
+    source = "{{ tools | length }}{{ {'b': '<a & \\'é\\'>', 'a': 1} | tojson%s }}"
+    assert render(source % "") == "1" + json.dumps({"b": "<a & 'é'>", "a": 1}, ensure_ascii=False)
+    assert render(source % "(indent=1, sort_keys=true)") == '1{\n "a": 1,\n "b": "<a & \'é\'>"\n}'
+    assert render(source % "(separators=(',', ':'), ensure_ascii=true)") == '1{"b":"<a & \'\\u00e9\'>","a":1}'
+
+
+def test_the_date_of_a_template_is_always_the_same() -> None:
+    assert render("{{ tools | length }} {{ strftime_now('%d %b %Y') }}") == "1 01 Jan 2025"
+
+
+def test_block_tags_leave_no_blank_lines_as_in_transformers() -> None:
+    assert render("{% if tools %}\n  {% for t in tools %}\n{{ t.type }}\n  {% endfor %}\n{% endif %}\n") == "function\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ messages.__class__.__init__.__globals__ }}",
+        "{{ raise_exception.__globals__['json'] }}",
+        "{{ ''|attr('__class__') }}{{ (''|attr('__class__')).__mro__ }}",
+        "{% set _ = messages.append(1) %}",
+        "{{ '{0.__class__.__mro__}'.format('') }}",
+        "{% for i in range(10**9) %}{% endfor %}",
+    ],
+)
+def test_the_sandbox_keeps_templates_from_pythons_internals(source: str) -> None:
+    with pytest.raises(ModelError, match="the model's chat template failed: "):
+        render(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% if %}",
+        "{{ messages[0].content",
+        "{% unknown %}",
+        "{{ raise_exception('only one turn') }}",
+        "{{ missing.inner }}",
+        "{{ 1 / 0 }}",
+        "{{ 1 | dictsort }}",
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{{ " + "(" * 3000,
+        "{{ tools | tojson(nonsense=1) }}",
+        "{% include 'other' %}",
+    ],
+)
+def test_a_broken_template_names_the_way_out(source: str) -> None:
+    with pytest.raises(ModelError, match=r"chat template failed: .+; use --prompt raw"):
+        render(source)
