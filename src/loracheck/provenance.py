@@ -1,0 +1,49 @@
+"""Where a report comes from: files by content, settings, seeds, the llama.cpp that answered."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from loracheck.probes.null_adapter import NullAdapterProbe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from loracheck.suite.suite import AdapterEntry, Suite
+
+
+def provenance_of(suite: Suite, hash_of: Callable[[Path], str]) -> dict[str, Any]:
+    models = suite.models
+    return {
+        "model": {"path": str(models.base.gguf), "sha256": hash_of(models.base.gguf)},
+        "base_adapters": [_adapter(entry, hash_of) for entry in models.base.adapters],
+        "ft_adapters": [_adapter(entry, hash_of) for entry in models.ft.adapters],
+        "settings": suite.defaults.model_dump(),
+        "seeds": {
+            "bootstrap": suite.defaults.seed,
+            "null": [
+                probe.seed_base + run
+                for probe in suite.suite
+                if isinstance(probe, NullAdapterProbe)
+                for run in range(probe.runs)
+            ],
+        },
+        "llama_cpp": llama_cpp_version(),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def llama_cpp_version() -> str | None:
+    """The installed llama-cpp-python, which pins its llama.cpp; None where there is none."""
+    try:
+        return version("llama_cpp_python")
+    except PackageNotFoundError:
+        return None
+
+
+def _adapter(entry: AdapterEntry, hash_of: Callable[[Path], str]) -> dict[str, Any]:
+    return {"path": str(entry.gguf), "sha256": hash_of(entry.gguf), "scale": entry.scale}

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from adapters.factory import lora_tensors, write_adapter
+from loracheck import check
+from loracheck.adapters import sha256_of
+from loracheck.checking import EFFECT_TEXT
+from loracheck.engine import Fingerprint
+from loracheck.engine.fake import FakeEngine
+from loracheck.errors import AdapterError, EngineError, ModelError, NoEffectError
+from loracheck.report.json import to_json
+from loracheck.suite.suite import AdapterEntry
+from suite_factory import CHAT_TEMPLATE, Files, answering, call, make_case, make_suite, write_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loracheck.engine import View
+
+
+class NotFinite(FakeEngine):
+    """Computes NaN in the view of this name."""
+
+    def __init__(self, view: str) -> None:
+        super().__init__(lambda view, prompt: call())
+        self._spoilt = view
+
+    def fingerprint(self, view: View, text: str) -> Fingerprint:
+        return Fingerprint(view.name, finite=view.name != self._spoilt)
+
+
+def inert() -> FakeEngine:
+    return FakeEngine(lambda view, prompt: call(), inert=True)
+
+
+def test_an_adapter_that_calls_as_its_base_does_passes(files: Files) -> None:
+    report = check(make_suite(files), engine=answering())
+    assert (report.verdict, report.score) == ("pass", 1.0)
+
+
+def test_base_answers_before_ft_and_each_case_once(files: Files) -> None:
+    engine = answering()
+    check(make_suite(files, cases=2), engine=engine)
+    assert engine.asked == [("base", "case1"), ("base", "case2"), ("ft", "case1"), ("ft", "case2")]
+
+
+def test_both_views_are_compared_before_any_case_is_answered(files: Files) -> None:
+    engine = inert()
+    with pytest.raises(NoEffectError):
+        check(make_suite(files).with_nulls(), engine=engine)
+    assert engine.asked == []
+
+
+def test_an_adapter_without_effect_says_what_was_tried(files: Files, tmp_path: Path) -> None:
+    tensors = lora_tensors()
+    tensors["blk.0.attn_q.weight.lora_b"][:] = 0
+    tensors["blk.0.attn_norm.weight"] = np.ones(64, np.float32)  # (embd,)
+    extra = write_adapter(tmp_path / "extra.gguf", tensors)
+    suite = make_suite(files).with_models(
+        adapters=[AdapterEntry(gguf=files.adapter, scale=0), AdapterEntry(gguf=extra)]
+    )
+    with pytest.raises(NoEffectError) as stopped:
+        check(suite, engine=inert())
+    first, second = str(stopped.value).splitlines()[1:3]
+    assert first.startswith(f"  {files.adapter} at scale 0: 6 tensor pairs matched, norm of the update ")
+    assert first.endswith(", 0 pairs all zero, 0 tensors ignored by llama.cpp")
+    assert second.startswith(f"  {extra} at scale 1: 6 tensor pairs matched, norm of the update ")
+    assert second.endswith(", 1 pairs all zero, 1 tensors ignored by llama.cpp")
+    assert stopped.value.exit_code == 4
+
+
+@pytest.mark.parametrize("view", ["base", "ft"])
+def test_numbers_that_are_not_finite_name_the_view(files: Files, view: str) -> None:
+    with pytest.raises(EngineError, match=f"the {view} view computes numbers that are not finite$"):
+        check(make_suite(files), engine=NotFinite(view))
+
+
+def test_the_tensors_behind_numbers_that_are_not_finite_are_named(files: Files, tmp_path: Path) -> None:
+    tensors = lora_tensors()
+    tensors["blk.1.attn_v.weight.lora_a"][0, 0] = np.nan
+    bad = write_adapter(tmp_path / "nan.gguf", tensors)
+    suite = make_suite(Files(files.base, bad))
+    with pytest.raises(EngineError, match=r"not finite; NaN or infinity in blk\.1\.attn_v\.weight\.lora_a$"):
+        check(suite, engine=NotFinite("ft"))
+
+
+def test_tensors_that_llama_cpp_ignores_are_named_in_a_warning(files: Files, tmp_path: Path) -> None:
+    names = [f"blk.0.extra{number}_norm.weight" for number in range(6)]
+    tensors = {**lora_tensors(), **dict.fromkeys(names, np.ones(64, np.float32))}
+    adapter = write_adapter(tmp_path / "extra.gguf", tensors)
+    (warning,) = check(make_suite(Files(files.base, adapter)), engine=answering()).warnings
+    assert warning == f"{adapter}: llama.cpp ignores 6 of its tensors: {', '.join(names[:4])} …"
+
+
+def test_an_adapter_that_fits_its_base_brings_no_warning(files: Files) -> None:
+    assert check(make_suite(files), engine=answering()).warnings == ()
+
+
+def test_files_are_looked_at_before_a_model_is_loaded(files: Files, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("loracheck.checking._load", lambda *_: pytest.fail("the model was loaded"))
+    other = write_adapter(tmp_path / "other.gguf", architecture="qwen2")
+    with pytest.raises(AdapterError, match="trained on another base"):
+        check(make_suite(Files(files.base, other)))
+    with pytest.raises(AdapterError, match="give it as --base"):
+        check(make_suite(Files(files.base, files.base)))
+    with pytest.raises(ModelError, match="give it as --adapter"):
+        check(make_suite(Files(files.adapter, files.adapter)))
+    with pytest.raises(ModelError):
+        check(make_suite(Files(tmp_path / "none.gguf", files.adapter)))
+
+
+def sent(files: Files, **settings: Any) -> str:
+    suite = make_suite(files, cases=1).with_defaults(**settings)
+    return check(suite, engine=answering()).probes[0].cases[0].sent
+
+
+def test_the_report_has_what_was_sent_chat_where_there_is_a_template_raw_elsewhere(tmp_path: Path) -> None:
+    chatty = write_files(tmp_path, CHAT_TEMPLATE)
+    offered = '<tools>[{"type": "function", "function": {"name": "search_web", "parameters": '
+    assert sent(chatty).startswith(f"<1>{offered}")
+    assert sent(chatty).endswith("</tools><user>Search for 1.<assistant>")
+    assert sent(chatty, prompt="chat") == sent(chatty)
+    assert sent(chatty, prompt="raw") == "Search for 1."
+    (tmp_path / "bare").mkdir()
+    assert sent(write_files(tmp_path / "bare")) == "Search for 1."
+
+
+def test_a_chat_prompt_needs_a_template(files: Files) -> None:
+    with pytest.raises(ModelError, match=r"base\.gguf: the model has no chat template; use --prompt raw"):
+        sent(files, prompt="chat")
+
+
+def test_a_tool_in_openais_wrapper_is_sent_as_one_without(tmp_path: Path) -> None:
+    files = write_files(tmp_path, CHAT_TEMPLATE)
+    plain = make_case()
+    wrapped = make_case(tool_spec={"type": "function", "function": plain.tool_spec.spec()})
+    one, other = (check(make_suite(files).with_cases([case]), engine=answering()) for case in (plain, wrapped))
+    assert one.probes == other.probes
+
+
+def test_the_same_run_twice_gives_the_same_report_but_for_the_time_it_took(files: Files) -> None:
+    def run() -> str:
+        report = check(make_suite(files).with_nulls(), engine=answering(ft=lambda prompt: call(query=prompt.id)))
+        return to_json(report.model_copy(update={"timing": {}}))
+
+    assert run() == run()
+
+
+def test_the_report_says_where_it_comes_from(files: Files) -> None:
+    suite = make_suite(files).with_nulls(2).with_defaults(seed=5, parallel=3)
+    report = check(suite.with_models(adapters=[AdapterEntry(gguf=files.adapter, scale=0.5)]), engine=answering())
+    found = report.provenance
+    assert found["model"] == {"path": str(files.base), "sha256": sha256_of(files.base)}
+    assert found["ft_adapters"] == [{"path": str(files.adapter), "sha256": sha256_of(files.adapter), "scale": 0.5}]
+    assert found["base_adapters"] == []
+    assert found["seeds"] == {"bootstrap": 5, "null": [1000, 1001]}
+    assert found["settings"]["parallel"] == 3
+    assert "llama_cpp" in found
+    assert all(math.isfinite(seconds) for seconds in report.timing.values())
+
+
+def test_progress_is_told_every_stage_and_every_answer(files: Files) -> None:
+    told: list[Any] = []
+
+    class Listener:
+        def stage(self, name: str, total: int) -> None:
+            told.append((name, total))
+
+        def done(self, tokens: int) -> None:
+            told.append(tokens)
+
+    check(make_suite(files, cases=2).with_nulls(1), engine=answering("ab", "cde", "f"), progress=Listener())
+    assert told == [("loading", 0), ("noise 1/1", 2), 1, 1, ("base", 2), 2, 2, ("ft", 2), 3, 3]
+
+
+def test_the_engine_is_closed_however_the_run_ends(files: Files) -> None:
+    class Counting(FakeEngine):
+        closed = 0
+
+        def close(self) -> None:
+            self.closed += 1
+
+    def interrupted(*_: Any) -> str:
+        raise KeyboardInterrupt
+
+    good, bad = Counting(lambda view, prompt: call()), Counting(interrupted)
+    check(make_suite(files), engine=good)
+    with pytest.raises(KeyboardInterrupt):
+        check(make_suite(files), engine=bad)
+    assert good.closed >= 1
+    assert bad.closed >= 1
+
+
+def test_the_text_of_the_comparison_is_part_of_no_case(files: Files) -> None:
+    seen: list[str] = []
+
+    class Listening(FakeEngine):
+        def fingerprint(self, view: View, text: str) -> Fingerprint:
+            seen.append(text)
+            return super().fingerprint(view, text)
+
+    check(make_suite(files), engine=Listening(lambda view, prompt: call()))
+    assert seen == [EFFECT_TEXT, EFFECT_TEXT]
