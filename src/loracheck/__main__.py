@@ -1,0 +1,5 @@
+"""`python -m loracheck` is `loracheck`."""
+
+from loracheck.cli.main import main
+
+main()

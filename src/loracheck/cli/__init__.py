@@ -1,0 +1,1 @@
+"""The command line: one file a command. Modules here import nothing heavy until a command runs."""

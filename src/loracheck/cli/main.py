@@ -1,0 +1,72 @@
+"""The `loracheck` command: registers the commands and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import click
+
+from loracheck.cli.cache import cache
+from loracheck.cli.check import check
+from loracheck.cli.demo import demo
+from loracheck.cli.doctor import doctor
+from loracheck.cli.inspect import inspect
+from loracheck.cli.null import null
+from loracheck.cli.report import report
+from loracheck.cli.score import score
+from loracheck.errors import LoracheckError
+from loracheck.report.text import visible
+
+INTERRUPTED = 130
+# What a shell says of any program whose reader, such as `head`, went away.
+CUT_SHORT = 141
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="loracheck")
+def cli() -> None:
+    """Does this LoRA adapter still call tools the way its base does?
+
+    \b
+    Try it:
+      loracheck demo
+      loracheck check --base model.gguf --adapter mine.gguf
+      loracheck inspect mine.gguf
+    """
+
+
+for _command in (check, demo, score, null, inspect, report, cache, doctor):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Model output may hold letters that the terminal's encoding has not.
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run())
+
+
+def run(args: list[str] | None = None) -> int:
+    """Run the command line and give its exit code; every error is printed once, here."""
+    try:
+        code = cli.main(args, prog_name="loracheck", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except LoracheckError as error:
+        # Messages quote names out of strangers' files.
+        said = "\n".join(map(visible, str(error).split("\n")))
+        click.echo(f"Error: {said}", err=True)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort) as stop:
+        # click puts an Abort around the interrupt, which may say what is kept.
+        click.echo(" ".join(("Interrupted.", *map(str, (stop.__cause__ or stop).args))), err=True)
+        return INTERRUPTED
+    except SystemExit:
+        # click's own answer to a closed pipe.
+        return CUT_SHORT
+    # What a command gave to `ctx.exit`, or None.
+    return code or 0

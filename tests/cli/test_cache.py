@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loracheck.cli.main import run
+from loracheck.store import Store, store_path
+from suite_factory import Files, answering, call, make_case
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loracheck.engine import Prompt
+    from loracheck.engine.fake import FakeEngine
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """The one that `check` loads."""
+    engine = answering()
+    monkeypatch.setattr("loracheck.checking._load", lambda *_: engine)
+    return engine
+
+
+@pytest.fixture
+def check(files: Files, tmp_path: Path) -> list[str]:
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text("\n".join(make_case(number).model_dump_json(exclude_none=True) for number in range(4)))
+    return ["check", "--quiet", "--base", str(files.base), "--adapter", str(files.adapter), "--cases", str(cases)]
+
+
+def keep_an_answer() -> None:
+    with Store(store_path()) as store:
+        store.put("answer", {"prompt": "a"}, "b")
+
+
+def test_info_tells_the_folder_and_what_is_in_it(cache_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep_an_answer()
+    (cache_folder / "models").mkdir()
+    (cache_folder / "models" / "small.gguf").write_bytes(b"x" * 1_500_000)
+    assert run(["cache", "info"]) == 0
+    size = sum(path.stat().st_size for path in cache_folder.glob("answers*")) // 1000
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [
+        f"folder   {cache_folder}",
+        f"answers  1 answer, {size} kB",
+        "model    small.gguf, 2 MB",
+    ]
+    assert told.err == ""
+
+
+def test_looking_at_nothing_makes_nothing(cache_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cache", "info"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["answers  0 answers, 0 B", "models   none fetched"]
+    assert list(cache_folder.iterdir()) == []
+
+
+def test_clear_removes_the_answers_and_leaves_the_models(
+    cache_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep_an_answer()
+    (cache_folder / "models").mkdir()
+    (cache_folder / "models" / "small.gguf").write_bytes(b"x")
+    (cache_folder / "mine.txt").write_text("not yours")
+    assert run(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == f"removed {cache_folder / 'answers.sqlite'}\n"
+    assert sorted(path.name for path in cache_folder.iterdir()) == ["mine.txt", "models"]
+    assert run(["cache", "clear", "--models"]) == 0
+    assert not list((cache_folder / "models").iterdir())
+    capsys.readouterr()
+    assert run(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == "nothing to remove\n"
+
+
+def test_clear_also_removes_a_damaged_store_that_was_set_aside(cache_folder: Path) -> None:
+    store_path().write_bytes(b"rubbish " * 999)
+    with Store(store_path()) as store:
+        assert store.warnings
+    assert len(list(cache_folder.iterdir())) == 2
+    assert run(["cache", "clear"]) == 0
+    assert list(cache_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["info", "clear"])
+def test_help_shows_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cache", command, "--help"]) == 0
+    assert f"loracheck cache {command}" in capsys.readouterr().out.split("Example")[1]
+
+
+def test_check_uses_the_store_of_the_user(check: list[str], engine: FakeEngine) -> None:
+    assert run(check) == 0
+    assert engine.asked
+    engine.asked.clear()
+    assert run(check) == 0
+    assert engine.asked == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_check_from_the_store_imports_no_llama_cpp(check: list[str]) -> None:
+    assert run(check) == 0
+    # The toy model is none that llama.cpp could load: only the store can have answered.
+    lines = (
+        "import sys",
+        "from loracheck.cli.main import run",
+        "print(run(sys.argv[1:]), {'llama_cpp', 'gguf'} & {*sys.modules})",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines), *check], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "0 set()", done.stderr
+
+
+def test_no_cache_neither_reads_nor_writes(check: list[str], engine: FakeEngine, cache_folder: Path) -> None:
+    assert run([*check, "--no-cache"]) == 0
+    assert list(cache_folder.iterdir()) == []
+    run(check)
+    engine.asked.clear()
+    assert run([*check, "--no-cache"]) == 0
+    assert engine.asked
+
+
+def test_a_store_that_fails_is_told_and_does_not_change_the_exit_code(
+    check: list[str], engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_path().mkdir()
+    assert run(check) == 0
+    assert "Warning: " in (out := " ".join(capsys.readouterr().out.split()))
+    assert "the store is off for this run" in out
+
+
+def _interrupting(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(prompt: Prompt) -> str:
+        if len(engine.asked) == 10:
+            raise KeyboardInterrupt
+        return call()
+
+    engine = answering(base=stop)
+    monkeypatch.setattr("loracheck.checking._load", lambda *_: engine)
+
+
+def test_an_interrupt_says_what_is_kept(
+    check: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _interrupting(monkeypatch)
+    assert run(check) == 130
+    assert capsys.readouterr().err.strip() == (
+        "Interrupted. 9 answers are kept in the store; run the same command again to go on."
+    )
+    with Store(store_path()) as store:
+        assert store.count("answer") == 9
+
+
+def test_an_interrupt_without_a_store_promises_nothing(
+    check: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _interrupting(monkeypatch)
+    assert run([*check, "--no-cache"]) == 130
+    assert capsys.readouterr().err.strip() == "Interrupted."

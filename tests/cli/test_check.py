@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loracheck.engine import Fingerprint
+from loracheck.engine.fake import FakeEngine
+from suite_factory import CHAT_TEMPLATE, Files, answering, call, failing_from, make_case, write_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUITE = """\
+version: 1
+models: {base: {gguf: base.gguf}, ft: {adapters: [{gguf: adapter.gguf}]}}
+suite:
+  - name: tools
+    kind: tool_use_fidelity
+    cases:
+      - {id: case1, prompt: Find cats., tool_spec: {name: search_web}}
+      - {id: case2, prompt: Find dogs., tool_spec: {name: search_web}}
+"""
+
+
+@pytest.fixture
+def suite_file(files: Files) -> Path:
+    path = files.base.with_name("suite.yaml")
+    path.write_text(SUITE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def cases_file(tmp_path: Path) -> Path:
+    path = tmp_path / "cases.jsonl"
+    lines = [make_case(number).model_dump_json(exclude_unset=True) for number in range(1, 5)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_a_pass_ends_with_0_and_the_result_on_standard_output(
+    loracheck: Any, use_engine: Any, suite_file: Path
+) -> None:
+    use_engine(answering())
+    done = loracheck("check", suite_file)
+    assert done.code == 0
+    assert done.out.startswith("PASS  tools  score ")
+    assert done.err.splitlines()[0] == "loading"
+    assert [line.split(",")[0] for line in done.err.splitlines()[1:]] == [
+        "noise 1/3: 2/2", "noise 2/3: 2/2", "noise 3/3: 2/2", "base: 2/2", "ft: 2/2",
+    ]  # fmt: skip
+
+
+def test_a_fail_ends_with_1(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
+    use_engine(answering(ft=failing_from(2)))
+    done = loracheck("check", suite_file)
+    assert done.code == 1
+    assert done.out.startswith("FAIL  tools")
+
+
+def test_quiet_says_nothing_on_standard_error(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
+    use_engine(answering())
+    done = loracheck("check", "-q", suite_file)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_an_engine_failure_ends_with_3(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
+    class NotFinite(FakeEngine):
+        def fingerprint(self, *_: Any) -> Fingerprint:
+            return Fingerprint("", finite=False)
+
+    use_engine(NotFinite(lambda view, prompt: ""))
+    done = loracheck("check", "-q", suite_file)
+    assert (done.code, done.out) == (3, "")
+    assert done.err == "Error: the base view computes numbers that are not finite\n"
+
+
+def test_an_adapter_without_effect_ends_with_4(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
+    use_engine(FakeEngine(lambda view, prompt: call(), inert=True))
+    done = loracheck("check", "-q", suite_file)
+    assert (done.code, done.out) == (4, "")
+    assert done.err.startswith("Error: the adapter has no effect: both views compute bitwise equal logits. Tried:\n  /")
+
+
+def test_an_interrupt_ends_with_130(loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path) -> None:
+    def interrupted(*_: Any) -> str:
+        raise KeyboardInterrupt
+
+    use_engine(FakeEngine(interrupted))
+    done = loracheck("check", "-q", suite_file, "--json", tmp_path / "out.json")
+    assert (done.code, done.out) == (130, "")
+    assert done.err.strip().startswith("Interrupted.")
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_the_report_is_written_as_it_is_shown(
+    loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path
+) -> None:
+    use_engine(answering(ft=failing_from(2)))
+    first = loracheck("check", "-q", suite_file, "--json", tmp_path / "out.json")
+    again = loracheck("report", tmp_path / "out.json")
+    assert (again.code, again.out) == (0, first.out)
+    assert json.loads((tmp_path / "out.json").read_bytes())["verdict"] == "fail"
+
+
+def test_models_and_cases_may_come_from_options_alone(
+    loracheck: Any, use_engine: Any, files: Files, cases_file: Path, tmp_path: Path
+) -> None:
+    use_engine(answering())
+    out = tmp_path / "out.json"
+    stack = ["--base-adapter", f"{files.adapter}@0.25", "--adapter", f"{files.adapter}@0.5", "--adapter", files.adapter]
+    done = loracheck("check", "-q", "--base", files.base, *stack, "--cases", cases_file, "--json", out)
+    assert done.code == 0
+    report = json.loads(out.read_bytes())
+    assert [use["scale"] for use in report["provenance"]["base_adapters"]] == [0.25]
+    assert [use["scale"] for use in report["provenance"]["ft_adapters"]] == [0.5, 1.0]
+    assert [case["id"] for case in report["probes"][1]["cases"]] == ["case1", "case2", "case3", "case4"]
+
+
+def test_options_win_over_the_suite_file(
+    loracheck: Any, use_engine: Any, suite_file: Path, cases_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = write_files(tmp_path / "other", CHAT_TEMPLATE)
+    use_engine(answering())
+    out = tmp_path / "out.json"
+    options = (
+        "--base", other.base, "--adapter", f"{other.adapter}@2", "--cases", cases_file, "--prompt", "raw",
+        "--max-new-tokens", "5", "--n-ctx", "64", "--threads", "1", "--gpu-layers", "-1", "--parallel", "2",
+        "--seed", "9", "--null-runs", "1",
+    )  # fmt: skip
+    loracheck("check", "-q", suite_file, *options, "--json", out)
+    report = json.loads(out.read_bytes())
+    assert report["provenance"]["model"]["path"] == str(other.base)
+    assert report["provenance"]["ft_adapters"][0]["scale"] == 2.0
+    assert report["provenance"]["settings"] == {
+        "seed": 9, "prompt": "raw", "max_new_tokens": 5, "n_ctx": 64, "threads": 1, "gpu_layers": -1, "parallel": 2,
+    }  # fmt: skip
+    assert report["provenance"]["seeds"]["null"] == [1000]
+    cases = report["probes"][1]["cases"]
+    assert [case["sent"] for case in cases][:1] == ["Search for 1."]
+    assert {case["ft"]["tokens"] for case in cases} == {5}
+
+
+def test_no_null_runs_no_noise(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
+    engine = answering()
+    use_engine(engine)
+    done = loracheck("check", "-q", "--no-null", suite_file)
+    assert done.code == 0
+    assert {view for view, _ in engine.asked} == {"base", "ft"}
+    assert "no null_adapter probe" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ([], "give a SUITE file, or both --base MODEL.gguf and --adapter ADAPTER.gguf"),
+        (["--base", "b.gguf"], "give a SUITE file, or both"),
+        (["--adapter", "a.gguf"], "give a SUITE file, or both"),
+        (["s.yaml", "--no-null", "--null-runs", "2"], "--no-null and --null-runs exclude each other"),
+        (["s.yaml", "--null-runs", "11"], "11 is not in the range 1<=x<=10"),
+        (["s.yaml", "--json", "missing/out.json"], "--json missing/out.json: the folder does not exist"),
+        (["s.yaml", "--json", "."], "is a directory"),
+        (["s.yaml", "--adapter", "a.gguf@x"], "'x' in 'a.gguf@x' is not a scale; write PATH@0.5"),
+        (["s.yaml", "--adapter", "a.gguf@nan"], "the scale in 'a.gguf@nan' is not a finite number"),
+        (["s.yaml", "--adapter", "a.gguf@inf"], "the scale in 'a.gguf@inf' is not a finite number"),
+        (["s.yaml", "--prompt", "poem"], "'poem' is not one of 'chat', 'raw'"),
+        (["s.yaml"], "s.yaml: no such file"),
+        (["--nonsense"], "No such option"),
+        (["--base", "b.gguf", "--adapter", "a.gguf", "--cases", "none.jsonl"], "none.jsonl: no such file"),
+        (["--base", "none.gguf", "--adapter", "a.gguf"], "none.gguf: "),
+    ],
+)
+def test_bad_arguments_end_with_2_and_a_sentence(
+    loracheck: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, args: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = loracheck("check", "-q", *args)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_two_cases_with_one_id_end_with_2(loracheck: Any, files: Files, suite_file: Path, tmp_path: Path) -> None:
+    twice = tmp_path / "twice.jsonl"
+    twice.write_text(f"{make_case().model_dump_json(exclude_unset=True)}\n" * 2, encoding="utf-8")
+    for source in ([suite_file], ["--base", files.base, "--adapter", files.adapter]):
+        done = loracheck("check", "-q", *source, "--cases", twice)
+        assert (done.code, done.err) == (2, f"Error: {twice}: two cases have the id 'case1'; ids must differ\n")
+
+
+def test_a_file_with_an_at_in_its_name_is_a_file(
+    loracheck: Any, use_engine: Any, files: Files, suite_file: Path
+) -> None:
+    use_engine(answering())
+    odd = files.adapter.rename(files.adapter.with_name("mine@2.gguf"))
+    assert loracheck("check", "-q", suite_file, "--adapter", odd).code == 0
+    assert loracheck("check", "-q", suite_file, "--adapter", f"{odd}@0.5").code == 0
+
+
+def test_an_error_cannot_rewrite_the_terminal(loracheck: Any) -> None:
+    done = loracheck("check", "-q", "\x1b[2Jevil.yaml")
+    assert (done.code, done.err) == (2, "Error: \\x1b[2Jevil.yaml: no such file\n")

