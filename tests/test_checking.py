@@ -171,7 +171,7 @@ def test_progress_is_told_every_stage_and_every_answer(files: Files) -> None:
         def stage(self, name: str, total: int) -> None:
             told.append((name, total))
 
-        def done(self, tokens: int) -> None:
+        def done(self, tokens: int | None) -> None:
             told.append(tokens)
 
     check(make_suite(files, cases=2).with_nulls(1), engine=answering("ab", "cde", "f"), progress=Listener())

@@ -19,7 +19,7 @@ _PLAIN_SECONDS = 15.0
 
 @dataclass(slots=True)
 class _Stage:
-    """One piece of work. Answers that cost no tokens were in the store, and say nothing of the speed."""
+    """One piece of work. Answers from the store say nothing of the speed."""
 
     name: str
     total: int
@@ -28,10 +28,10 @@ class _Stage:
     tokens: int = 0
     began: float = field(default_factory=time.monotonic)
 
-    def count(self, tokens: int) -> None:
+    def count(self, tokens: int | None) -> None:
         self.done += 1
-        self.computed += tokens > 0
-        self.tokens += tokens
+        self.computed += tokens is not None
+        self.tokens += tokens or 0
 
     def __str__(self) -> str:
         if not self.computed:
@@ -50,7 +50,7 @@ class QuietProgress:
 
     def __exit__(self, *_: object) -> None: ...
     def stage(self, name: str, total: int) -> None: ...
-    def done(self, tokens: int) -> None: ...
+    def done(self, tokens: int | None) -> None: ...
 
 
 class PlainProgress(QuietProgress):
@@ -64,7 +64,7 @@ class PlainProgress(QuietProgress):
         if not total:
             _say(name)
 
-    def done(self, tokens: int) -> None:
+    def done(self, tokens: int | None) -> None:
         stage = self._stage
         stage.count(tokens)
         now = time.monotonic()
@@ -104,7 +104,7 @@ class BarProgress(QuietProgress):
         self._stage = _Stage(name, total)
         self._task = self._bar.add_task(name, total=total or None, pace="")
 
-    def done(self, tokens: int) -> None:
+    def done(self, tokens: int | None) -> None:
         assert self._task is not None
         self._stage.count(tokens)
         self._bar.update(self._task, advance=1, pace=str(self._stage))

@@ -26,8 +26,8 @@ class Progress(Protocol):
         """A new piece of work begins: `total` answers, or 0 when that has no meaning."""
         ...
 
-    def done(self, tokens: int) -> None:
-        """One answer is there; so many tokens were generated for it, none when it was in the store."""
+    def done(self, tokens: int | None) -> None:
+        """One answer is there; so many tokens were generated for it, None when it was in the store."""
         ...
 
 
@@ -62,7 +62,7 @@ class Bench:
         answers: dict[int, Completion] = {}
         for index, completion in self.engine.answer(view, prompts):
             answers[index] = completion
-            self.progress.done(0 if completion.stored else len(completion.tokens))
+            self.progress.done(None if completion.stored else len(completion.tokens))
         return [answers[index] for index in range(len(prompts))]
 
 

@@ -1,0 +1,50 @@
+# Everything runs in .venv, which `make install` creates. PYTHON picks the interpreter it is made from.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# llama.cpp is compiled from source; its vision part is not needed.
+export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
+
+.DEFAULT_GOAL := help
+.PHONY: help install model demo test unit lint format bench clean
+
+help:  ## show this help
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(VENV)/.installed  ## create .venv and install loracheck and its tools
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or newer is needed; PYTHON=... picks one" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version | grep -qE 'pip (2[5-9]|[3-9][0-9])' || $(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@echo "Installing. llama.cpp is compiled the first time: 5 to 10 minutes on 2 cores; pip keeps the result."
+	@( while sleep 30; do echo "  still installing"; done ) & ticker=$$!; trap 'kill $$ticker' EXIT; \
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+model: install  ## fetch the demo's base model (98 MB) if it is not there yet
+	@$(BIN)/python -m loracheck.base_model
+
+demo: install  ## check three real adapters: one passes, two fail
+	@$(BIN)/loracheck demo
+
+test: install lint model  ## lint, types and all tests
+	$(BIN)/python -m pytest
+
+unit: install  ## the tests that need no model
+	$(BIN)/python -m pytest -m 'not engine'
+
+lint: install  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: install  ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: install model  ## measure speed against sequential llama-cpp-python (and PyTorch where it is installed)
+	$(BIN)/python benchmarks/run.py
+
+clean:  ## remove .venv and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
