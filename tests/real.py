@@ -16,10 +16,8 @@ from loracheck.suite.load import load_pack
 # Looked up here, before the tests get cache folders of their own.
 BASE = base_model.find() or Path("no-model")
 
-needs_model = [
-    pytest.mark.engine,
-    pytest.mark.skipif(not BASE.is_file(), reason="the base model is not here: `make model` fetches it"),
-]
+needs_base = pytest.mark.skipif(not BASE.is_file(), reason="the base model is not here: `make model` fetches it")
+needs_model = [pytest.mark.engine, needs_base]
 
 TOOLCALLER = adapter_file("toolcaller")
 BARE = View("base")

@@ -7,16 +7,17 @@ import os
 import sys
 import time
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from loracheck import base_model
 from loracheck.errors import InputError
+from real import BASE, needs_base
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 MODEL = b"GGUF of a kind"
 PYTHON = sys.executable
@@ -168,8 +169,6 @@ def test_run_as_a_module_a_failure_is_a_message_and_no_traceback(
     assert capsys.readouterr().err.splitlines()[1].startswith("Error: the base model ")
 
 
-def test_the_known_size_and_hash_are_those_of_the_checkouts_model() -> None:
-    path = Path(base_model.__file__).parents[2] / "models" / base_model.NAME
-    if not path.exists():
-        pytest.skip(f"{path.name} has not been fetched")
-    assert [path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest()] == KNOWN
+@needs_base
+def test_the_known_size_and_hash_are_those_of_the_model() -> None:
+    assert [BASE.stat().st_size, hashlib.sha256(BASE.read_bytes()).hexdigest()] == KNOWN

@@ -36,7 +36,14 @@ def command(folder: Path, report: str, *options: str) -> list[str]:
 
 def stop_halfway(arguments: list[str], cache: Path, how: signal.Signals) -> tuple[int, str, float]:
     """Stop the run once the store has some answers but not all; exit code, last words, seconds it took to end."""
-    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen(
+        arguments,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Where the tests run in the background, the shell has told them, and so this process, to ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as run:
         while run.poll() is None and kept(cache) < 3:
             time.sleep(0.05)
         assert run.returncode is None, "it was over before it could be stopped"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from loracheck.cli.main import cli, run
-from real import BASE, TOOLCALLER, needs_model
+from real import BASE, TOOLCALLER, needs_base
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -41,7 +41,7 @@ def test_every_command_is_listed() -> None:
 
 
 @pytest.mark.engine
-@needs_model[1]
+@needs_base
 def test_the_commands_and_the_python_run_in_the_order_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

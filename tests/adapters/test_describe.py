@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,12 +25,11 @@ from loracheck.adapters import (
     sha256_of,
 )
 from loracheck.errors import AdapterError, InputError, ModelError
+from real import BASE, needs_base
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-SMOLLM2 = Path(__file__).parents[2] / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
-needs_smollm2 = pytest.mark.skipif(not SMOLLM2.exists(), reason=f"{SMOLLM2.name} is not there")
+    from pathlib import Path
 
 
 def spelled_out_norm(tensors: Mapping[str, np.ndarray], alpha: float | None) -> float:
@@ -271,12 +269,12 @@ def test_the_digest_is_that_of_the_whole_file(tmp_path: Path) -> None:
         sha256_of(tmp_path / "b.gguf", AdapterError)
 
 
-@needs_smollm2
+@needs_base
 def test_the_demo_model_is_described() -> None:
-    info = read_model(SMOLLM2)
+    info = read_model(BASE)
     assert (info.architecture, info.quantization, info.license) == ("llama", "Q4_1", "apache-2.0")
     assert (info.n_layers, info.n_embd, info.n_vocab, info.n_ctx_train) == (30, 576, 49152, 8192)
     assert info.parameters == 134_515_008
-    template = chat_template(read_header(SMOLLM2))
+    template = chat_template(read_header(BASE))
     assert template is not None
     assert (template.bos_token, template.eos_token) == ("<|im_start|>", "<|im_end|>")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,9 +15,10 @@ from adapters.factory import (
 )
 from loracheck.adapters import check_fits, read_adapter, read_header
 from loracheck.errors import AdapterError
+from real import BASE, needs_base
 
-SMOLLM2 = Path(__file__).parents[2] / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
-needs_smollm2 = pytest.mark.skipif(not SMOLLM2.exists(), reason=f"{SMOLLM2.name} is not there")
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def pair(name: str, n_out: int, n_in: int, rank: int = 2) -> dict[str, np.ndarray]:
@@ -106,7 +107,7 @@ def test_the_missing_tensors_of_a_split_model_are_not_held_against_the_adapter(
     check_fits(adapter, read_header(model))
 
 
-@needs_smollm2
+@needs_base
 def test_adapters_of_all_seven_modules_fit_the_demo_model(tmp_path: Path) -> None:
     shapes = {
         "attn_q": (576, 576),
@@ -123,4 +124,4 @@ def test_adapters_of_all_seven_modules_fit_the_demo_model(tmp_path: Path) -> Non
             tensors |= pair(f"blk.{layer}.{module}.weight", n_out, n_in)
     adapter = read_adapter(write_adapter(tmp_path / "a.gguf", tensors))
     assert adapter.targets == dict.fromkeys(sorted(shapes), 30)
-    check_fits(adapter, read_header(SMOLLM2))
+    check_fits(adapter, read_header(BASE))

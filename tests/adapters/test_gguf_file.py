@@ -5,7 +5,7 @@ import struct
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,9 +16,10 @@ from loracheck.adapters.gguf_file import read_header
 from loracheck.adapters.gguf_values import LongArray
 from loracheck.adapters.tensor_data import tensor_data
 from loracheck.errors import AdapterError, InputError
+from real import BASE, needs_base
 
-SMOLLM2 = Path(__file__).parents[2] / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
-needs_smollm2 = pytest.mark.skipif(not SMOLLM2.exists(), reason=f"{SMOLLM2.name} is not there")
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def string(text: bytes) -> bytes:
@@ -219,10 +220,10 @@ def test_a_tensor_of_every_lora_pair_is_listed_in_file_order(tmp_path: Path) -> 
     assert [t.name for t in header.tensors] == list(lora_tensors())
 
 
-@needs_smollm2
+@needs_base
 def test_a_real_model_header_is_read_in_a_blink() -> None:
     started = time.perf_counter()
-    header = read_header(SMOLLM2)
+    header = read_header(BASE)
     assert time.perf_counter() - started < 0.1
     assert header.metadata["llama.embedding_length"] == 576
     assert header.array_length("tokenizer.ggml.tokens") == 49152
