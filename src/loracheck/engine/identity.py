@@ -41,7 +41,7 @@ def llama_identity(hash_of: HashOf) -> dict[str, Any]:
     """The llama.cpp that would answer, found without loading it, and the code of ours that drives it."""
     return {
         "engine": "llama.cpp",
-        "bindings": _version("llama_cpp_python"),
+        "bindings": installed_version("llama_cpp_python"),
         "libraries": {library.name: hash_of(library) for library in _libraries()},
         "decoding": [hash_of(Path(__file__).with_name(name)) for name in _DECODING],
         "machine": platform.machine(),
@@ -78,7 +78,7 @@ def _noise(noise: Noise, hash_of: HashOf) -> dict[str, Any]:
         "init_scale": noise.init_scale,
         "rank_multiplier": noise.rank_multiplier,
         "recipe": hash_of(Path(null.__file__)),
-        "numpy": _version("numpy"),
+        "numpy": installed_version("numpy"),
     }
 
 
@@ -107,7 +107,8 @@ def _cpu() -> list[str]:
     return told
 
 
-def _version(distribution: str) -> str | None:
+def installed_version(distribution: str) -> str | None:
+    """None where it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:
