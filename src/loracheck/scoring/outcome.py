@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from .parse import parse_tool_call
+from .dialects import PLAIN, read_calls
+from .parse import ATTEMPT
 from .schema import matches_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
 VALID: Final = "valid"
 WRONG_TOOL: Final = "wrong_tool"
@@ -21,16 +21,21 @@ NO_CALL: Final = "no_call"
 
 Outcome = Literal["valid", "wrong_tool", "bad_arguments", "malformed", "truncated", "no_call"]
 
-# A brace with a quoted key. Models also write Python dicts, and JSON escaped once too often.
-_ATTEMPT = re.compile(r"""\{\s*\\?["']""")
-
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """What a case expects of its answer."""
 
     tool_spec: Any
+    """The tool that should be called; None where none should."""
     gold_tool_name: str | None
+    tools: tuple[Any, ...] = ()
+    """All tools on offer: a call is checked against the one it names. Left out, only `tool_spec` is."""
+
+    def spec_for(self, call: Mapping[str, Any]) -> Any:
+        """The specification to check a call against; the expected tool's when it names none of those on offer."""
+        name = call.get("name")
+        return next((tool for tool in self.tools if tool["name"] == name), self.tool_spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +55,17 @@ class Reading:
     valid: bool
     """Parsed and schema-valid, whichever tool it names."""
     outcome: Outcome
+    more_calls: tuple[dict[str, Any], ...] = ()
+    """Only the first call of an answer is judged."""
 
 
-def read_answer(expectation: Expectation, answer: Answer, allowed_tools: Collection[str] | None) -> Reading:
+def read_answer(
+    expectation: Expectation, answer: Answer, allowed_tools: Collection[str] | None, dialect: str = PLAIN
+) -> Reading:
     """Parse and classify; an empty `allowed_tools` is a list too, and allows nothing."""
-    call = parse_tool_call(answer.text)
-    valid = matches_schema(call, expectation.tool_spec)
+    found = read_calls(answer.text, dialect, expectation.tools)
+    call, more = (found.calls[0], found.calls[1:]) if found.calls else (None, ())
+    valid = call is not None and matches_schema(call, expectation.spec_for(call))
     if call is not None and valid:
         name = call["name"]
         accepted = name == expectation.gold_tool_name if allowed_tools is None else name in allowed_tools
@@ -65,5 +75,7 @@ def read_answer(expectation: Expectation, answer: Answer, allowed_tools: Collect
     elif call is None and answer.truncated:
         outcome = TRUNCATED
     else:
-        outcome = MALFORMED if _ATTEMPT.search(answer.text) else NO_CALL
-    return Reading(call, valid, outcome)
+        # In plain JSON any object is an attempt to those who look for one, and `{}` is none to us.
+        marked = found.attempted and dialect != PLAIN
+        outcome = MALFORMED if marked or ATTEMPT.search(answer.text) else NO_CALL
+    return Reading(call, valid, outcome, more)

@@ -17,6 +17,9 @@ MAX_NESTING = 200
 MAX_INTEGER_DIGITS = 4300
 """Python's default for `int(str)`, pinned: a program may have raised or lowered its own."""
 
+ATTEMPT = re.compile(r"""\{\s*\\?["']""")
+"""A brace with a quoted key: a call that failed. Models also write Python dicts, and JSON escaped once too often."""
+
 _FENCE = "```"
 
 # A whole string is one token, so a bracket inside it is never seen. The closing quote is optional:
@@ -42,6 +45,15 @@ def parse_tool_call(text: str) -> dict[str, Any] | None:
         if call is not None:
             return call
     return None
+
+
+def json_at(text: str, start: int) -> tuple[Any, int] | None:
+    """The JSON value that begins at `start`, and where it ends, within the limits every call is read under."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return None if _too_deep(text[start:end]) else (value, end)
 
 
 def _whole(text: str) -> str:

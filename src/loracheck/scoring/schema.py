@@ -24,7 +24,7 @@ def matches_schema(call: Any, tool_spec: Any) -> bool:
     arguments = call.get("arguments")
     if not isinstance(call.get("name"), str) or not isinstance(arguments, dict):
         return False
-    parameters = _dict(_dict(_unwrapped(tool_spec)).get("parameters"))
+    parameters = _dict(_dict(unwrapped(tool_spec)).get("parameters"))
     required = parameters.get("required")
     if isinstance(required, (list, tuple)):
         for name in required:
@@ -34,7 +34,7 @@ def matches_schema(call: Any, tool_spec: Any) -> bool:
     return all(_is_of_type(value, _dict(properties.get(name)).get("type")) for name, value in arguments.items())
 
 
-def _unwrapped(tool_spec: Any) -> Any:
+def unwrapped(tool_spec: Any) -> Any:
     """The tool inside an OpenAI wrapper, `{type: function, function: {...}}`."""
     outer = _dict(tool_spec)
     inner = outer.get("function")

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from .calibrate import why_no_z, z_score
+from .dialects import PLAIN
 from .interval import bootstrap_ci_95
 from .judgement import FAIL, PASS, SKIP, Judgement, keep_finite
 from .outcome import read_answer
@@ -42,6 +43,7 @@ def judge(
     allowed_tools: Sequence[str] | None = None,
     limits: Limits = _DEFAULT_LIMITS,
     seed: int = 0,
+    dialect: str = PLAIN,
 ) -> Judgement:
     """Judge the ft view against the base view, answer by answer in the order of the cases.
 
@@ -52,8 +54,10 @@ def judge(
             f"{len(expectations)} cases, {len(base)} base and {len(ft)} ft answers: there must be as many of each"
         )
     allowed = None if allowed_tools is None else frozenset(allowed_tools)
-    base_readings = tuple(read_answer(case, answer, allowed) for case, answer in zip(expectations, base, strict=True))
-    ft_readings = tuple(read_answer(case, answer, allowed) for case, answer in zip(expectations, ft, strict=True))
+    base_readings, ft_readings = (
+        tuple(read_answer(case, answer, allowed, dialect) for case, answer in zip(expectations, answers, strict=True))
+        for answers in (base, ft)
+    )
     rates = measure(base_readings, ft_readings)
     by_rank = dict(sorted((calibrations or {}).items()))
     calibration = by_rank[min(by_rank, key=lambda rank: abs(rank - 1))] if by_rank else None

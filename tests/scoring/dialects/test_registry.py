@@ -1,0 +1,89 @@
+import pytest
+
+from loracheck.scoring.dialects import DIALECTS, Detection, detect, other_dialect
+
+from .answers import GOOD, JSON
+
+# Written for these tests, in the shapes that templates have.
+CALLS = "{% for call in message.tool_calls %}"
+TEMPLATES = {
+    "hermes": CALLS
+    + r"""{{ '<tool_call>\n{"name": "' + call.name + '", "arguments": ' + (call.arguments | tojson) }}""",
+    "tool_calls": r"""{{ '<tool_calls>[' }}""" + CALLS,
+    "granite": "Answer with <|tool_call|> and a JSON list of tools.",
+    "phi4": "{{ '<|tool|>' + message.tools + '<|/tool|>' }}",
+    "gigachat": CALLS + "{{ '<|function_call|>' + call }}",
+    "mistral": CALLS + "{{ '[TOOL_CALLS]' + call.name + '[ARGS]' + call.arguments }}",
+    "command_r": CALLS + """<|START_ACTION|>[{"tool_name": "{{ call.name }}"}]<|END_ACTION|>""",
+    "function_tag": CALLS + "{{ '<function=' + call.name + '>' + (call.arguments | tojson) + '</function>' }}",
+    "functionary": r"{{ '>>>all\n' + message.content }}",
+    "deepseek_r1": CALLS + r"{{ '<｜tool▁sep｜>' + call.name + '\n```json\n' + call.arguments }}",
+    "deepseek_v3": CALLS + "{{ call.name + '<｜tool▁sep｜>' + call.arguments + '<｜tool▁call▁end｜>' }}",
+    "kimi_k2": CALLS
+    + "<|tool_call_begin|>{{ call.id }}<|tool_call_argument_begin|>{{ call.arguments }}<|tool_call_end|>",
+    "solar": CALLS + "<|tool_call:name|>{{ call.name }}<|tool_call:args|>{{ call.arguments }}",
+    "qwen3_coder": CALLS
+    + r"{{ '<tool_call>\n<function=' + call.name + '>\n<parameter=' + key + '>' + value | tojson }}",
+    "glm": CALLS + "<tool_call>{{ call.name }}<arg_key>{{ key }}</arg_key><arg_value>{{ value | tojson }}</arg_value>",
+    "invoke": CALLS + """{{ '<invoke name="' + call.name + '"><parameter name="' + key + '">' + value }}""",
+    "minicpm": CALLS + """{{ '<function name="' + call.name + '"><param name="' + key + '">' + value }}""",
+    "pythonic": "{% if tools %}List of tools: <|tool_list_start|>[{{ tools }}]<|tool_list_end|>{% endif %}",
+    "gemma": CALLS + "<start_function_call>call:{{ call.name }}{ {{- call.arguments -}} }<end_function_call>",
+    "harmony": "<|start|>assistant<|channel|>final<|message|>{{ message.content }}<|end|>",
+    "llama3": r"Answer as {\"name\": the function, \"parameters\": dictionary of its arguments}.",
+    "openai": """Answer with {"tool_calls": [...]}.""",
+}
+
+
+def test_there_is_a_template_for_each_but_plain_json():
+    assert sorted([*TEMPLATES, "json"]) == sorted(DIALECTS)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_tells_its_dialect_and_shows_why(name):
+    template = "{% for message in messages %}{{ message.role }}{% endfor %}" + TEMPLATES[name]
+    found = detect(template)
+    assert found.name == name
+    prefix = "the chat template writes "
+    assert found.why.startswith(prefix)
+    assert found.why.removeprefix(prefix) in template.replace('\\"', '"')
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        (None, "the model has no chat template"),
+        ("", "the model has no chat template"),
+        ("{% for m in messages %}{{ m.content }}{% endfor %}", "the chat template does not mention tools"),
+        (
+            "{% if tools %}{{ tools | tojson }}{% endif %}{{ messages }}",
+            "the chat template takes tools, but writes calls in no dialect known here",
+        ),
+    ],
+)
+def test_without_a_dialect_it_is_plain_json_and_says_why(template, why):
+    assert detect(template) == Detection("json", why)
+
+
+@pytest.mark.parametrize("name", sorted(GOOD.keys() - {"json"}))
+def test_an_answer_in_another_dialect_is_told_apart(name):
+    used = "mistral" if name == "hermes" else "hermes"
+    # Granite and Phi-4 write the same mark.
+    assert other_dialect(GOOD[name], used) == ("granite" if name == "phi4" else name)
+
+
+@pytest.mark.parametrize("text", [JSON, f"Sure:\n```json\n{JSON}\n```"])
+def test_bare_json_is_plain_json_and_none_of_its_relatives(text):
+    assert other_dialect(text, "hermes") == "json"
+
+
+@pytest.mark.parametrize("name", sorted(GOOD))
+def test_an_answer_in_its_own_dialect_is_no_other(name):
+    assert other_dialect(GOOD[name], name) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Hello.", '{"a": 1}', '{"name": "f"}', "<tool_call>{bad</tool_call>", '{"name": 1, "arguments": {}}']
+)
+def test_what_has_no_whole_call_speaks_no_other_dialect(text):
+    assert other_dialect(text, "mistral") is None
