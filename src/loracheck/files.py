@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+CONVERTED = "converted"
+"""The folder inside the cache for adapters converted on the fly."""
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:

@@ -192,6 +192,10 @@ HUGE = 2**62
         (gguf(tensors=(tensor(offset=5),), data=bytes(64)), "'t' is at 5, not at 0"),
         (gguf(tensors=(tensor(), tensor(b"u")), data=bytes(64)), "'u' is at 0, not at 32"),
         (gguf(tensors=(tensor(), tensor(offset=32)), data=bytes(64)), "'t' appears twice"),
+        (gguf(tensors=(tensor(b"t\0u"),), data=bytes(32)), "has a null byte"),
+        (gguf(u32(b"k\0", 1)), "has a null byte"),
+        (gguf(tensors=(tensor(),), data=bytes(32) + b"\0x"), "2 bytes follow the last tensor"),
+        (gguf(tensors=(tensor(),), data=bytes(2**20 + 33)), "1048577 bytes follow the last tensor"),
     ],
 )
 def test_damage_is_named(tmp_path: Path, content: bytes, says: str) -> None:
@@ -204,6 +208,12 @@ def test_version_two_and_values_that_are_not_utf8_are_fine(tmp_path: Path) -> No
     path.write_bytes(gguf(value, version=2, tensors=(tensor(),), data=bytes(32)))
     header = read_header(path)
     assert (header.version, header.text("k"), header.tensors[0].nbytes) == (2, "a\ufffd", 32)
+
+
+def test_zeros_up_to_the_end_of_a_page_are_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "x.gguf"
+    path.write_bytes(gguf(tensors=(tensor(),), data=bytes(4096)))
+    assert len(read_header(path).tensors) == 1
 
 
 def test_importing_the_package_loads_neither_gguf_nor_numpy() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,14 +16,24 @@ from loracheck.adapters import (
     chat_template,
     check_fits,
     describe,
+    norms,
+    read_adapter,
     read_header,
     read_model_header,
     write_null,
 )
+from loracheck.demo import adapter_file
 from loracheck.errors import InputError
+from loracheck.prompts import render_chat
+from real import BASE, TOOLCALLER
+from torture.damage import Damaged, damaged, first_layer, subject
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from loracheck.adapters import GgufFile
+    from loracheck.prompts import ChatTemplate
+    from torture.damage import Subject
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +63,7 @@ def use_everything(folder: Path, content: bytes) -> bool:
         if isinstance(info, AdapterInfo):
             write_null(path, folder / "null.gguf", seed=1)
             check_fits(info, read_model_header(folder / "good-model.gguf"))
+            write_null(path, folder / "null.gguf", seed=1, match="norm")
     except InputError as error:
         return complaint_names_the_file(error, path)
     return True
@@ -92,6 +104,74 @@ def test_arbitrary_bytes_after_a_good_start_raise_nothing_but_our_errors(
     use_everything(folder, tail)
 
 
+@pytest.fixture(scope="module")
+def real_files(folder: Path) -> dict[str, Subject]:
+    made = {"adapter": TOOLCALLER, "noise": write_null(adapter_file("chatty"), folder / "noise.gguf", seed=1)}
+    if BASE.is_file():
+        made["model"] = first_layer(BASE, folder / "first-layer.gguf")
+    return {name: subject(path) for name, path in made.items()}
+
+
+@pytest.mark.parametrize(("which", "variants"), [("adapter", 900), ("noise", 700), ("model", 400)])
+def test_a_damaged_real_file_is_refused_or_its_layout_is_sound(
+    which: str, variants: int, real_files: dict[str, Subject], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if which not in real_files:
+        pytest.skip("the base model is not here: `make model` fetches it")
+    # Their numbers take most of the time, and are none of the header's business.
+    monkeypatch.setattr(norms, "measure", lambda *_: norms.Measured(1.0, 1.0, (), is_zero=False))
+    base = read_model_header(BASE) if BASE.is_file() else None
+    path = folder / "damaged.gguf"
+    taken = 0
+    for seed in range(variants):
+        bad = damaged(real_files[which], seed)
+        path.write_bytes(bad.content)
+        try:
+            template = None
+            if which == "model":
+                layout = read_model_header(path)
+                template = chat_template(layout)
+            else:
+                layout = read_header(path)
+                info = read_adapter(path)
+                if base is not None:
+                    check_fits(info, base)
+        except InputError as error:
+            complaint_names_the_file(error, path)
+            continue
+        taken += 1
+        assert_sound(layout, bad)
+        # Whether shapes are those that a model needs is for llama.cpp to say.
+        assert not bad.broken or bad.what.startswith("dim "), (seed, bad.what)
+        if template is not None:
+            render_whatever_it_is(template)
+    # Bytes of data and of names may change without harm; that is a fair part of all damage, and not nearly all.
+    assert 0.1 * variants < taken < 0.7 * variants
+
+
+def assert_sound(header: GgufFile, bad: Damaged) -> None:
+    """What llama.cpp relies on, computed here once more."""
+    end = header.data_offset
+    for tensor in header.tensors:
+        start = header.data_offset + tensor.offset
+        assert start >= end, bad.what
+        assert start % 32 == 0, bad.what
+        end = start + tensor.nbytes
+    assert end <= len(bad.content), bad.what
+    assert len({tensor.name for tensor in header.tensors}) == len(header.tensors), bad.what
+
+
+def render_whatever_it_is(template: ChatTemplate) -> None:
+    with suppress(InputError):
+        render_chat(template, [{"role": "user", "content": "Hello"}], [{"name": "say", "parameters": {}}])
+
+
 def test_the_undamaged_files_pass(folder: Path, adapter_bytes: bytes, model_bytes: bytes) -> None:
     assert use_everything(folder, adapter_bytes)
     assert use_everything(folder, model_bytes)
+
+
+def test_the_undamaged_real_files_are_taken(real_files: dict[str, Subject], folder: Path) -> None:
+    for whole in real_files.values():
+        (folder / "whole.gguf").write_bytes(whole.content)
+        assert_sound(read_header(folder / "whole.gguf"), Damaged("nothing", whole.content, False))

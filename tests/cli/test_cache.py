@@ -75,6 +75,17 @@ def test_clear_removes_the_answers_and_leaves_the_models(
     assert capsys.readouterr().out == "nothing to remove\n"
 
 
+def test_converted_adapters_are_counted_and_cleared(cache_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (cache_folder / "converted").mkdir()
+    adapter = cache_folder / "converted" / "0123.gguf"
+    adapter.write_bytes(bytes(2000))
+    run(["cache", "info"])
+    assert "adapters 1 converted adapter, 2 kB" in capsys.readouterr().out
+    run(["cache", "clear"])
+    assert capsys.readouterr().out == f"removed {adapter}\n"
+    assert not adapter.exists()
+
+
 def test_clear_also_removes_a_damaged_store_that_was_set_aside(cache_folder: Path) -> None:
     store_path().write_bytes(b"rubbish " * 999)
     with Store(store_path()) as store:

@@ -25,11 +25,19 @@ def test_null_writes_noise_of_the_same_shape_and_the_same_bytes_for_one_seed(
 ) -> None:
     one, two, other = (tmp_path / name for name in ("one.gguf", "two.gguf", "other.gguf"))
     done = loracheck("null", "--like", files.adapter, "--seed", "7", "--scale", "0.5", "-o", one)
-    assert (done.code, done.out, done.err) == (0, f"wrote {one}\n", "")
+    assert (done.code, done.out, done.err) == (0, f"wrote {one}: noise sized by --scale 0.5\n", "")
     loracheck("null", "--like", files.adapter, "--seed", "7", "--scale", "0.5", "--rank-multiplier", "1.0", "-o", two)
     loracheck("null", "--like", files.adapter, "--seed", "8", "--scale", "0.5", "-o", other)
     assert one.read_bytes() == two.read_bytes() != other.read_bytes()
     assert read_adapter(one).targets == read_adapter(files.adapter).targets
+
+
+def test_null_can_match_the_size_of_the_adapters_update(loracheck: Any, files: Files, tmp_path: Path) -> None:
+    done = loracheck("null", "--like", files.adapter, "--match", "norm", "-o", tmp_path / "null.gguf")
+    said = f"wrote {tmp_path / 'null.gguf'}: noise sized by the update norms of {files.adapter}\n"
+    assert (done.code, done.out, done.err) == (0, said, "")
+    made, like = (read_adapter(path).update_norm for path in (tmp_path / "null.gguf", files.adapter))
+    assert made == pytest.approx(like, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +49,7 @@ def test_null_writes_noise_of_the_same_shape_and_the_same_bytes_for_one_seed(
         (["-o", "missing/null.gguf"], "the folder missing does not exist; make it first"),
         (["--like", "none.gguf"], "none.gguf: "),
         (["--seed", "many"], "'many' is not a valid integer"),
+        (["--match", "size"], "'size' is not one of 'scale', 'norm'"),
     ],
 )
 def test_null_refuses_what_it_cannot_do(

@@ -31,6 +31,7 @@ def check_fits(adapter: AdapterInfo, model: GgufFile) -> None:
         )
     tensors = {tensor.name: tensor for tensor in model.tensors}
     for pair in adapter.pairs:
+        _check_types(adapter, pair)
         if pair.name in tensors:
             _check_pair(adapter, pair, tensors[pair.name])
         elif parts_of(model) == 1:
@@ -54,6 +55,13 @@ def _check_pair(adapter: AdapterInfo, pair: Pair, base: TensorInfo) -> None:
             adapter,
             f"{pair.name} is {spell(pair.dims)}, the base needs {spell(needed)}; {OTHER_BASE}",
         )
+
+
+def _check_types(adapter: AdapterInfo, pair: Pair) -> None:
+    for half in (pair.a, pair.b):
+        # Of the types that can be read here, the one that llama.cpp has no kernel for: it would abort.
+        if half.type == "F64":
+            _fail(adapter, f"{half.name} is stored as F64, which llama.cpp cannot use; export it as F16 or F32")
 
 
 def _why_missing(name: str) -> str:

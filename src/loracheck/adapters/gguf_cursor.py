@@ -75,9 +75,13 @@ class Cursor:
         start = self.at
         self.at += length
         try:
-            return self.buffer[start : self.at].decode("utf-8", "strict" if strict else "replace")
+            found = self.buffer[start : self.at].decode("utf-8", "strict" if strict else "replace")
         except UnicodeDecodeError:
             self.fail(f"{what} is not UTF-8")
+        if strict and "\0" in found:
+            # To C the name ends there, so llama.cpp would read another one.
+            self.fail(f"{what} has a null byte in it")
+        return found
 
     def skip_strings(self, count: int, what: str) -> None:
         # The loop a 100,000-word vocabulary spends its time in: no calls but the one it needs.

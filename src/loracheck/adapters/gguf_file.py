@@ -156,6 +156,7 @@ def _parse(cursor: Cursor) -> GgufFile:
         end = data_offset + tensor.offset + tensor.nbytes
         if end > cursor.size:
             cursor.truncated(f"the data of {tensor.name!r} (which would end at byte {end})")
+    _check_nothing_follows(cursor, data_offset + expected)
     return GgufFile(
         path=cursor.path,
         version=version,
@@ -223,6 +224,14 @@ def _tensor(cursor: Cursor, number: int) -> TensorInfo:
     if row % kind.block:
         cursor.fail(f"the rows of {name!r} ({row}) are no multiple of {kind.name}'s {kind.block}")
     return TensorInfo(name, dims, kind.name, offset, prod(dims) // kind.block * kind.block_bytes)
+
+
+def _check_nothing_follows(cursor: Cursor, end: int) -> None:
+    """Bytes that got into the data push its end out, and nothing else would ever tell."""
+    count = cursor.size - end
+    # Some writers fill their last page with zeros.
+    if count > MAX_ALIGNMENT or any(cursor.buffer[end:]):
+        cursor.fail(f"{count} bytes follow the last tensor, which ends at byte {end}")
 
 
 def _padded(position: int, alignment: int) -> int:

@@ -80,11 +80,11 @@ def parts_of(header: GgufFile) -> int:
 
 
 def chat_template(header: GgufFile) -> ChatTemplate | None:
-    """The model's own template and the text of the tokens it may spell out; None without one."""
+    """The model's own template, the one for tools if it has several, and the tokens it may spell out; None without."""
     # Jinja comes with it, and most readers of a header have no use for that.
     from loracheck.prompts import ChatTemplate
 
-    source = header.text("tokenizer.chat_template")
+    source = header.text("tokenizer.chat_template.tool_use") or header.text("tokenizer.chat_template")
     if not source:
         return None
     return ChatTemplate(source, _token(header, "bos"), _token(header, "eos"))

@@ -13,6 +13,7 @@ from loracheck.adapters.tensor_data import tensor_data
 if TYPE_CHECKING:
     from loracheck.adapters.gguf_file import GgufFile
     from loracheck.adapters.pairs import Pair
+    from loracheck.adapters.tensor_data import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,12 @@ def measure(header: GgufFile, pair: Pair, alpha: float | None) -> Measured:
     if non_finite:
         return Measured(None, None, non_finite, is_zero)
     max_abs = max(float(np.abs(half).max()) for _, half in halves)
+    norm = update_norm(pair, a, b, alpha)
+    return Measured(norm if math.isfinite(norm) else None, max_abs, non_finite, is_zero)
+
+
+def update_norm(pair: Pair, a: Floats, b: Floats, alpha: float | None) -> float:
+    """The Frobenius norm of scale * B @ A, for halves with the shapes of the pair's."""
     a64 = np.atleast_2d(a.astype(np.float64))  # (..., r, in); token_embd: (vocab, r)
     b64 = np.atleast_2d(b.astype(np.float64))  # (..., out, r)
     if pair.flipped:
@@ -44,5 +51,4 @@ def measure(header: GgufFile, pair: Pair, alpha: float | None) -> Measured:
     squared = float((gram_a * gram_b).sum())  # both symmetric: the trace is an elementwise sum
     # llama.cpp's rule: an alpha of zero, or none, means no scaling.
     scale = alpha / pair.rank if alpha else 1.0
-    norm = abs(scale) * math.sqrt(max(squared, 0.0)) if math.isfinite(squared) else None
-    return Measured(norm, max_abs, non_finite, is_zero)
+    return abs(scale) * math.sqrt(max(squared, 0.0))

@@ -23,6 +23,8 @@ def info() -> None:
     found = look()
     click.echo(f"folder   {found.folder}")
     click.echo(f"answers  {_amount(found.answers, 'answer')}, {_size(found.store_bytes)}")
+    if found.converted:
+        click.echo(f"adapters {_amount(found.converted, 'converted adapter')}, {_size(found.converted_bytes)}")
     for name, size in found.models.items():
         click.echo(f"model    {name}, {_size(size)}")
     if not found.models:
@@ -34,7 +36,7 @@ def info() -> None:
 @cache.command(epilog="\b\nExamples:\n  loracheck cache clear\n  loracheck cache clear --models")
 @click.option("--models", is_flag=True, help="Remove the fetched models as well.")
 def clear(models: bool) -> None:
-    """Remove the stored answers."""
+    """Remove the stored answers and the converted adapters."""
     from loracheck.cached import remove
 
     removed = remove(models=models)
