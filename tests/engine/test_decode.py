@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.toy_context import BLOCK, END, N_VOCAB, ToyContext, answer_alone
-from loracheck.engine.decode import Job, decode_greedy
+from engine.toy_context import BLOCK, END, N_VOCAB, ToyContext, answer_alone, logits_after
+from loracheck.engine.decode import Finished, Job, decode_greedy
 from loracheck.errors import EngineError
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ def make_jobs(prompts: Sequence[Sequence[int]], limit: int = 12) -> list[Job]:
 
 def decode(ctx: ToyContext, jobs: Sequence[Job], *, share: bool = True, end: int = END) -> Answers:
     answers: Answers = {}
-    for job, tokens, truncated in decode_greedy(ctx, jobs, lambda token: token == end, BLOCK, share=share):
-        assert job.index not in answers
-        answers[job.index] = (tokens, truncated)
+    for done in decode_greedy(ctx, jobs, lambda token: token == end, BLOCK, share=share):
+        assert done.job.index not in answers
+        answers[done.job.index] = (done.tokens, done.truncated)
     return answers
 
 
@@ -121,6 +122,51 @@ def test_prompts_with_nothing_in_common_do_not_use_the_trunk() -> None:
     decode(ctx, make_jobs([(number,) * 9 for number in range(5)]))
     assert ctx.prompt_tokens_read == 5 * 9
     assert ctx.streams[ctx.trunk] == []
+
+
+def finished(ctx: ToyContext, jobs: Sequence[Job]) -> dict[int, Finished]:
+    return {done.job.index: done for done in decode_greedy(ctx, jobs, lambda token: token == END, BLOCK, share=True)}
+
+
+def expected_after(prompt: Sequence[int], answer: Sequence[int]) -> Any:
+    """The toy model's logits for each token of the answer, and for what follows it."""
+    return np.stack([logits_after([*prompt, *answer[:place]]) for place in range(len(answer) + 1)])
+
+
+@given(prompt_sets(), st.integers(1, 5))
+def test_tracing_whole_answers_changes_none_of_them_and_tells_what_was_expected_at_every_place(
+    prompts: list[list[int]], width: int
+) -> None:
+    ctx = ToyContext(width, n_ctx=40)
+    jobs = [replace(job, traced=True) for job in make_jobs(prompts)]
+    done = finished(ctx, jobs)
+    assert {index: (one.tokens, one.truncated) for index, one in done.items()} == alone(ctx, jobs)
+    for one in done.values():
+        if one.truncated:
+            assert one.expected is None
+        else:
+            np.testing.assert_array_equal(one.expected, expected_after(one.job.tokens, one.tokens))
+
+
+@given(prompt_sets(), token_lists)
+def test_another_answer_is_followed_to_its_end_and_the_own_stays(prompts: list[list[int]], other: list[int]) -> None:
+    ctx = ToyContext(2, n_ctx=60)
+    jobs = [replace(job, traced=True, follow=tuple(other)) for job in make_jobs(prompts)]
+    done = finished(ctx, jobs)
+    assert {index: (one.tokens, one.truncated) for index, one in done.items()} == alone(ctx, jobs)
+    for one in done.values():
+        np.testing.assert_array_equal(one.expected, expected_after(one.job.tokens, other))
+
+
+def test_a_known_answer_is_traced_without_a_step() -> None:
+    (job,) = make_jobs([PREFIX])
+    answer, truncated = answer_alone(PREFIX, 12, 64)
+    assert answer
+    assert not truncated
+    ctx = ToyContext()
+    done = finished(ctx, [replace(job, traced=True, known=answer)])[0]
+    assert (done.tokens, done.truncated, ctx.steps) == (answer, False, 0)
+    np.testing.assert_array_equal(done.expected, expected_after(PREFIX, answer))
 
 
 class SpoiltContext(ToyContext):

@@ -64,7 +64,15 @@ def test_noise_of_one_shape_is_the_same_whatever_the_adapter_has_learned(tmp_pat
     assert of_noise(one) == of_noise(two)
 
 
-@pytest.mark.parametrize("changes", [{"seed": 1001}, {"init_scale": 0.03}, {"rank_multiplier": 2.0}])
+def test_noise_of_the_same_norms_is_another_when_the_adapter_has_learned_more(tmp_path: Path) -> None:
+    one = write_adapter(tmp_path / "one.gguf", lora_tensors(seed=1))
+    two = write_adapter(tmp_path / "two.gguf", lora_tensors(seed=2))
+    copy = write_adapter(tmp_path / "copy.gguf", lora_tensors(seed=1))
+    assert of_noise(one, match="norm") != of_noise(two, match="norm")
+    assert of_noise(one, match="norm") == of_noise(copy, match="norm")
+
+
+@pytest.mark.parametrize("changes", [{"seed": 1001}, {"init_scale": 0.03}, {"rank_multiplier": 2.0}, {"match": "norm"}])
 def test_other_noise_is_another_identity(tmp_path: Path, changes: dict[str, Any]) -> None:
     like = write_adapter(tmp_path / "a.gguf")
     assert of_noise(like) != of_noise(like, **changes)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from loracheck.report.model import Report
     from loracheck.suite.suite import Suite
 
-CASES = 4
+CASES = 8
 NOISE_ANSWERS = 6
 EVERYTHING = 2 * CASES + NOISE_ANSWERS
 
@@ -46,7 +46,7 @@ def reply(view, prompt):
     return call() if view.name in ("base", "ft") else "no idea"
 
 with Store(Path(store)) as store:
-    suite = make_suite(Files(Path(base), Path(adapter))).with_nulls()
+    suite = make_suite(Files(Path(base), Path(adapter)), 8).with_nulls()
     print(to_json(check(suite, engine=FakeEngine(reply), store=store)))
 """
 
@@ -143,13 +143,13 @@ def test_a_new_adapter_of_the_same_shape_asks_for_its_own_answers_alone(
 ) -> None:
     run(suite, path)
     other = write_adapter(tmp_path / "other.gguf", lora_tensors(seed=9))
-    assert asked_by(make_suite(Files(suite.models.base.gguf, other)).with_nulls(), path) == {"ft"}
+    assert asked_by(make_suite(Files(suite.models.base.gguf, other), CASES).with_nulls(), path) == {"ft"}
 
 
 def test_a_new_adapter_of_another_shape_asks_for_noise_too(suite: Suite, path: Path, tmp_path: Path) -> None:
     run(suite, path)
     other = write_adapter(tmp_path / "other.gguf", lora_tensors(rank=8))
-    assert asked_by(make_suite(Files(suite.models.base.gguf, other)).with_nulls(), path) == {"ft", "noise"}
+    assert asked_by(make_suite(Files(suite.models.base.gguf, other), CASES).with_nulls(), path) == {"ft", "noise"}
 
 
 def test_a_retrained_adapter_under_the_same_path_is_not_served_from_the_store(suite: Suite, path: Path) -> None:
@@ -168,7 +168,7 @@ def test_the_same_files_under_other_paths_are_served_from_the_store(
     moved = Files(tmp_path / "moved.gguf", tmp_path / "moved too.gguf")
     shutil.copy(files.base, moved.base)
     shutil.copy(files.adapter, moved.adapter)
-    assert asked_by(make_suite(moved).with_nulls(), path) == set()
+    assert asked_by(make_suite(moved, CASES).with_nulls(), path) == set()
 
 
 @pytest.mark.parametrize(
@@ -205,9 +205,9 @@ def test_a_view_is_known_by_what_is_in_it_and_not_by_its_name(suite: Suite, path
 
 def test_new_cases_are_asked_alone_and_every_answer_goes_to_its_case(suite: Suite, files: Files, path: Path) -> None:
     run(suite, path, answering(ft=failing_from(3)))
-    cases = [make_case(number) for number in (5, 1, 3, 6, 2)]
+    cases = [make_case(number) for number in (9, 1, 3, 10, 2)]
     report, asked = run(suite.with_cases(cases), path, answering(ft=failing_from(3)))
-    assert asked == [(view, case) for view in ("base", "ft") for case in ("case5", "case6")]
+    assert asked == [(view, case) for view in ("base", "ft") for case in ("case9", "case10")]
     assert findings(report) == findings(run(suite.with_cases(cases), None, answering(ft=failing_from(3)))[0])
 
 
@@ -272,7 +272,7 @@ def test_answers_of_an_adapter_replaced_during_the_run_are_not_kept(suite: Suite
     (warning,) = report.warnings
     assert "has changed since this run began" in warning
     write_adapter(adapter)
-    assert [case for _, case in run(suite, path)[1]] == ["case2", "case3", "case4"]
+    assert [case for _, case in run(suite, path)[1]] == [f"case{number}" for number in range(2, CASES + 1)]
 
 
 def test_an_answer_is_kept_before_it_is_handed_out(path: Path) -> None:

@@ -71,6 +71,15 @@ class ToyContext:
         self._prompts.add(stream)
         return self._logits(stream)
 
+    def read_all(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32]:
+        assert not self._idle, "a dummy token was left behind"
+        assert self.streams[stream] == list(tokens[:start]), "what the stream holds is not the start of this text"
+        rows = []
+        for place in range(start, end):
+            self.streams[stream].append(tokens[place])
+            rows.append(self._logits(stream))
+        return np.stack(rows)  # (end - start, n_vocab)
+
     def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
         assert len(tokens) == len(positions) == self.width, "a step must have as many rows as there are streams"
         assert not self._idle, "a dummy token was left behind"

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 __all__ = [
+    "TIMEOUT",
     "AdapterUse",
     "Completion",
     "Engine",
@@ -21,9 +22,13 @@ __all__ = [
     "Noise",
     "Prompt",
     "Settings",
+    "Trace",
     "View",
     "default_threads",
 ]
+
+TIMEOUT = 600.0
+"""Seconds that one batch may take: it takes one on a laptop, and minutes with the largest models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class Noise:
     seed: int
     init_scale: float = 0.02
     rank_multiplier: float = 1.0
+    match: Literal["scale", "norm"] = "scale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +59,33 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Trace:
+    """What a view expects at each place of a whole answer, the place after its last token included."""
+
+    tokens: tuple[int, ...]
+    ends: tuple[int, ...]
+    """Where each token's bytes end in the answer's text."""
+    candidates: tuple[tuple[int, ...], ...]
+    """At each place, the tokens that the view which wrote the answer found likeliest."""
+    log_probs: tuple[tuple[float, ...], ...]
+    """What this view gives them."""
+    top: tuple[str, ...]
+    """The token this view finds likeliest, as text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """A text to answer. `id` is the case it comes from, for messages."""
 
     id: str
     text: str
     max_new_tokens: int
+    traced: bool = False
+    """Whether the completion should carry a trace of its own answer, if that is a whole one."""
+    follow: Trace | None = None
+    """Another view's answer to be traced instead."""
+    known: tuple[int, ...] | None = None
+    """The view's whole answer, where that is known: it is then traced without being generated again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +96,8 @@ class Completion:
     tokens: tuple[int, ...]
     prompt_tokens: int
     truncated: bool
+    trace: Trace | None = None
+    """As the prompt asked for it; None where the engine can't read an answer again."""
     stored: bool = field(default=False, compare=False)
     """Known from an earlier run."""
 

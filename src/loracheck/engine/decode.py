@@ -10,7 +10,7 @@ depend on its neighbours:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -35,6 +35,7 @@ class Context(Protocol):
     def forget(self, stream: int, start: int = 0) -> None: ...
     def copy_trunk(self, stream: int) -> None: ...
     def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None: ...
+    def read_all(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32]: ...
     def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]: ...
 
 
@@ -46,6 +47,22 @@ class Job:
     label: str
     tokens: tuple[int, ...]
     max_new_tokens: int
+    traced: bool = False
+    """Read the answer again, if it is a whole one, for what the model expects at each of its places."""
+    follow: tuple[int, ...] | None = None
+    """Another answer to read instead of the own one."""
+    known: tuple[int, ...] | None = None
+    """The answer, when there is none to be generated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A job's answer. `expected`, (tokens + 1, n_vocab), are the logits at each place of the answer read again."""
+
+    job: Job
+    tokens: tuple[int, ...]
+    truncated: bool
+    expected: NDArray[np.float32] | None = None
 
 
 @dataclass(slots=True)
@@ -61,8 +78,8 @@ class _Running:
 
 def decode_greedy(
     ctx: Context, jobs: Sequence[Job], is_end: Callable[[int], bool], block: int, *, share: bool
-) -> Iterator[tuple[Job, tuple[int, ...], bool]]:
-    """Yield (job, answer tokens, truncated) as jobs finish. `ctx` must come with empty memory."""
+) -> Iterator[Finished]:
+    """Yield jobs with their answers as they finish. `ctx` must come with empty memory."""
     reader = _PromptReader(ctx, lambda tokens: block_ends(tokens, block, is_end), share=share)
     # In token order, prompts with a common prefix are neighbours and the trunk walks their tree depth-first.
     waiting = sorted(jobs, key=lambda job: job.tokens, reverse=True)
@@ -77,38 +94,63 @@ def decode_greedy(
                 if finished is None:
                     slots[stream] = running
                     continue
+                yield _read_again(ctx, stream, finished, block)
                 ctx.forget(stream)
-                yield finished
         if not any(slots):
             return
         logits = ctx.step(
             [running.answer[-1] if running else _DUMMY_TOKEN for running in slots],
             [running.position if running else 0 for running in slots],
         )  # (width, n_vocab)
+        # Reading an answer again takes the logits' place, so all streams look at theirs first.
+        done = [
+            _advance(current, logits[stream], is_end, ctx.n_ctx) if current else None
+            for stream, current in enumerate(slots)
+        ]
         for stream, current in enumerate(slots):
-            finished = _advance(current, logits[stream], is_end, ctx.n_ctx) if current else None
+            if current is None:
+                ctx.forget(stream)
+        for stream, finished in enumerate(done):
             if finished is not None:
                 slots[stream] = None
-            if slots[stream] is None:
+                yield _read_again(ctx, stream, finished, block)
                 ctx.forget(stream)
-            if finished is not None:
-                yield finished
 
 
 def _advance(
     running: _Running, logits: NDArray[np.float32], is_end: Callable[[int], bool], n_ctx: int
-) -> tuple[Job, tuple[int, ...], bool] | None:
+) -> Finished | None:
     """Take the likeliest token; the finished answer when that ends it."""
     job = running.job
+    if job.known is not None:
+        return Finished(job, job.known, truncated=False)
     token = int(np.argmax(logits))
     if not np.isfinite(logits[token]):
         raise EngineError(f"case {job.label}: the model computed {logits[token]} instead of a number")
     if is_end(token):
-        return job, tuple(running.answer), False
+        return Finished(job, tuple(running.answer), truncated=False)
     running.answer.append(token)
     if len(running.answer) >= job.max_new_tokens or running.position >= n_ctx:
-        return job, tuple(running.answer), True
+        return Finished(job, tuple(running.answer), truncated=True)
     return None
+
+
+def _read_again(ctx: Context, stream: int, finished: Finished, block: int) -> Finished:
+    """With the logits at every place of the answer to be traced, if there is one; `stream` still holds the prompt.
+
+    It is read in blocks that begin at the prompt's last token, so that two views read the same answer in equal steps.
+    """
+    job = finished.job
+    answer = job.follow if job.follow is not None else finished.tokens
+    if not job.traced or (finished.truncated and job.follow is None):
+        return finished
+    start, tokens = len(job.tokens) - 1, job.tokens + answer
+    ctx.forget(stream, start)
+    rows = [
+        ctx.read_all(stream, tokens, first, min(first + block, len(tokens))).copy()  # (block, n_vocab)
+        for first in range(start, len(tokens), block)
+    ]
+    return replace(finished, expected=np.concatenate(rows))
 
 
 def block_ends(tokens: Sequence[int], size: int, is_end: Callable[[int], bool]) -> list[int]:

@@ -14,16 +14,20 @@ if TYPE_CHECKING:
 
 
 class FakeEngine:
-    """Answers with `reply(view, prompt)`. Adapters change what a view computes, unless the engine is `inert`."""
+    """Answers with `reply(view, prompt)` and traces nothing. Adapters change what a view computes unless `inert`."""
 
     def __init__(self, reply: Callable[[View, Prompt], str], *, inert: bool = False) -> None:
         self._reply = reply
         self._inert = inert
         self.asked: list[tuple[str, str]] = []
-        """(view name, prompt id) of every prompt answered, in order."""
+        """(view name, prompt id) of every prompt whose answer was not known, in order."""
 
     def answer(self, view: View, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Completion]]:
         for index, prompt in enumerate(prompts):
+            if prompt.known is not None:
+                text = bytes(prompt.known).decode("utf-8", "replace")
+                yield index, Completion(text, prompt.known, len(prompt.text), truncated=False)
+                continue
             self.asked.append((view.name, prompt.id))
             words = self._reply(view, prompt)
             tokens = tuple(words.encode("utf-8", "replace"))

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     HashOf = Callable[[Path], str]
 
 # The modules that decide which numbers llama.cpp is given: the block size, the batches, the context's options.
-_DECODING = ("decode.py", "llama.py", "llama_context.py")
+_DECODING = ("decode.py", "llama.py", "llama_context.py", "trace.py")
+
+# And those that decide how large an adapter is found to be, where noise has to match it.
+_MEASURING = ("norms.py", "tensor_data.py")
 
 _PART = re.compile(r"(?P<stem>.*)-\d{5}-of-(?P<count>\d{5})\.gguf")
 
@@ -67,19 +70,25 @@ def _adapter(use: AdapterUse, hash_of: HashOf) -> dict[str, Any]:
 
 
 def _noise(noise: Noise, hash_of: HashOf) -> dict[str, Any]:
-    """What write_null makes its bytes from, so that another adapter of the same shape has the same noise."""
+    """What write_null makes its bytes from: by scale, another adapter of the same shape has the same noise."""
     header = read_lora_header(noise.like)
     halves = [half for pair in collect_pairs(header).pairs for half in (pair.a, pair.b)]
-    return {
+    recipe = Path(null.__file__)
+    made_from: dict[str, Any] = {
         "architecture": header.text("general.architecture"),
         "alpha": lora_alpha(header),
         "tensors": [[half.name, half.dims, half.type] for half in halves],
         "seed": noise.seed,
         "init_scale": noise.init_scale,
         "rank_multiplier": noise.rank_multiplier,
-        "recipe": hash_of(Path(null.__file__)),
+        "recipe": hash_of(recipe),
         "numpy": installed_version("numpy"),
     }
+    if noise.match == "norm":
+        # Then it also depends on what the adapter has learned.
+        made_from["like"] = hash_of(noise.like)
+        made_from["measuring"] = [hash_of(recipe.with_name(name)) for name in _MEASURING]
+    return made_from
 
 
 def _libraries() -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -12,34 +13,53 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loracheck.adapters.null import write_null
-from loracheck.engine import Completion, Fingerprint, Noise, llama_log
+from loracheck.engine import Completion, Fingerprint, Noise, Trace, llama_log
 from loracheck.engine.decode import Job, block_ends, decode_greedy, read_blocks
 from loracheck.engine.llama_context import BLOCK, LlamaContext
 from loracheck.engine.native import llama_cpp
+from loracheck.engine.trace import expectation
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from loracheck.engine import Prompt, Settings, View
+    from loracheck.engine.decode import Finished
 
 
 class LlamaEngine:
     """A GGUF model in this process. Close it, or use it in a `with` block."""
 
     def __init__(
-        self, model: Path, settings: Settings, *, share_prefixes: bool = True, fixed_context: bool = False
+        self,
+        model: Path,
+        settings: Settings,
+        *,
+        share_prefixes: bool = True,
+        fixed_context: bool = False,
+        tick: Callable[[], None] = lambda: None,
     ) -> None:
-        """`fixed_context` keeps the context at settings.n_ctx for models whose numbers depend on its size."""
+        """`fixed_context` keeps the context at settings.n_ctx for models whose numbers depend on its size.
+
+        `tick` is called after every step of a long computation.
+        """
         self._path = model
         self._settings = settings
         self._fixed_context = fixed_context
+        self._tick = tick
         self._adapters: dict[Path | Noise, Any] = {}
         self._context: LlamaContext | None = None
         llama_log.capture()
         llama_cpp.llama_backend_init()
         params = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = settings.gpu_layers
+
+        @llama_cpp.llama_progress_callback  # type: ignore[untyped-decorator]
+        def going_on(*_: Any) -> bool:
+            tick()
+            return True
+
+        params.progress_callback = going_on
         llama_log.forget()
         self._model = llama_cpp.llama_model_load_from_file(str(model).encode(), params)
         if not self._model:
@@ -50,9 +70,10 @@ class LlamaEngine:
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self._n_vocab = llama_cpp.llama_vocab_n_tokens(self._vocab)
         # A recurrent state can't be cut back to a prefix.
-        self._share = share_prefixes and not (
+        self._can_cut = not (
             llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
         )
+        self._share = share_prefixes and self._can_cut
 
     def __enter__(self) -> LlamaEngine:
         return self
@@ -73,11 +94,20 @@ class LlamaEngine:
         jobs = [self._job(index, prompt) for index, prompt in enumerate(prompts)]
         if not jobs:
             return
-        longest = max(len(job.tokens) + job.max_new_tokens for job in jobs)
+        longest = max(len(job.tokens) + max(job.max_new_tokens, len(job.follow or ())) for job in jobs)
         with self._view(view, longest) as ctx:
-            for job, tokens, truncated in decode_greedy(ctx, jobs, self._ends_generation, BLOCK, share=self._share):
-                text = self._text(tokens)
-                yield job.index, Completion(text, tokens, len(job.tokens), truncated)
+            for done in decode_greedy(ctx, jobs, self._ends_generation, BLOCK, share=self._share):
+                index, pieces = done.job.index, [self._piece(token) for token in done.tokens]
+                yield (
+                    index,
+                    Completion(
+                        text=b"".join(pieces).decode("utf-8", "replace"),
+                        tokens=done.tokens,
+                        prompt_tokens=len(done.job.tokens),
+                        truncated=done.truncated,
+                        trace=self._trace(done, prompts[index].follow),
+                    ),
+                )
 
     def fingerprint(self, view: View, text: str) -> Fingerprint:
         tokens = self._tokenize(text)
@@ -112,7 +142,7 @@ class LlamaEngine:
         wanted = limit if self._fixed_context else min(limit, -(-n_ctx // 256) * 256)
         if self._context is None or self._context.n_ctx < wanted:
             self._drop_context()
-            self._context = LlamaContext(self._model, self._n_vocab, wanted, self._settings)
+            self._context = LlamaContext(self._model, self._n_vocab, wanted, self._settings, self._tick)
         return self._context
 
     def _drop_context(self) -> None:
@@ -139,6 +169,7 @@ class LlamaEngine:
                 seed=noise.seed,
                 init_scale=noise.init_scale,
                 rank_multiplier=noise.rank_multiplier,
+                match=noise.match,
             )
             return self._load(path)
 
@@ -159,7 +190,9 @@ class LlamaEngine:
                 f"case {prompt.id}: the prompt has {len(tokens)} tokens and the context holds {limit}; "
                 "shorten the prompt, or raise --n-ctx if the model allows it"
             )
-        return Job(index, prompt.id, tokens, prompt.max_new_tokens)
+        follow = prompt.follow.tokens if prompt.follow else None
+        traced = self._can_cut and (prompt.traced or follow is not None)
+        return Job(index, prompt.id, tokens, prompt.max_new_tokens, traced, follow, prompt.known)
 
     def _tokenize(self, text: str) -> tuple[int, ...]:
         """Special tokens written in the text are recognised; BOS is added where the model's metadata says so."""
@@ -179,8 +212,18 @@ class LlamaEngine:
             tokens = tokens[:-1]
         return tokens
 
-    def _text(self, tokens: Sequence[int]) -> str:
-        return b"".join(map(self._piece, tokens)).decode("utf-8", "replace")
+    def _trace(self, done: Finished, followed: Trace | None) -> Trace | None:
+        if done.expected is None:
+            return None
+        tokens = followed.tokens if followed else done.tokens
+        expected = expectation(done.expected, followed.candidates if followed else None)
+        return Trace(
+            tokens=tokens,
+            ends=tuple(accumulate(len(self._piece(token)) for token in tokens)),
+            candidates=expected.candidates,
+            log_probs=expected.log_probs,
+            top=tuple(self._piece(token).decode("utf-8", "replace") for token in expected.top),
+        )
 
     def _piece(self, token: int) -> bytes:
         # Special tokens are kept: several dialects mark a call with one.

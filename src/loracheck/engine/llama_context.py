@@ -12,7 +12,7 @@ from loracheck.engine.native import llama_cpp
 from loracheck.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,10 +26,12 @@ BLOCK = 64
 class LlamaContext:
     """`width` streams to decode in step, and one more, the trunk, that holds prompt prefixes to copy from."""
 
-    def __init__(self, model: Any, n_vocab: int, n_ctx: int, settings: Settings) -> None:
+    def __init__(self, model: Any, n_vocab: int, n_ctx: int, settings: Settings, tick: Callable[[], None]) -> None:
+        """`tick` is called after every batch."""
         self.width = settings.parallel
         self.trunk = self.width
         self.n_ctx = n_ctx
+        self._tick = tick
         self._n_vocab = n_vocab
         rows = max(BLOCK, self.width)
         params = llama_cpp.llama_context_default_params()
@@ -83,15 +85,14 @@ class LlamaContext:
 
     def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None:
         """Feed one block, tokens[start:end]; the last position's logits, (n_vocab,), when it is the prompt's last."""
-        n, is_last = end - start, end == len(tokens)
-        self._tokens[:n] = tokens[start:end]
-        self._positions[:n] = np.arange(start, end)
-        self._wanted[:n] = 0
-        self._wanted[n - 1] = is_last
-        for row in range(n):
-            self._batch.seq_id[row][0] = stream
-        self._decode(n)
+        is_last = end == len(tokens)
+        self._feed(stream, tokens, start, end, wanted=1 if is_last else 0)
         return self._logits(1)[0] if is_last else None
+
+    def read_all(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32]:
+        """Feed one block, tokens[start:end]; the logits at each of its positions, (end - start, n_vocab)."""
+        self._feed(stream, tokens, start, end, wanted=end - start)
+        return self._logits(end - start)
 
     def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
         """One token for each of the `width` streams, always all of them; (width, n_vocab) logits."""
@@ -104,11 +105,23 @@ class LlamaContext:
         self._decode(n)
         return self._logits(n)
 
+    def _feed(self, stream: int, tokens: Sequence[int], start: int, end: int, wanted: int) -> None:
+        """Logits are computed for the block's last `wanted` positions."""
+        n = end - start
+        self._tokens[:n] = tokens[start:end]
+        self._positions[:n] = np.arange(start, end)
+        self._wanted[: n - wanted] = 0
+        self._wanted[n - wanted : n] = 1
+        for row in range(n):
+            self._batch.seq_id[row][0] = stream
+        self._decode(n)
+
     def _decode(self, n: int) -> None:
         self._batch.n_tokens = n
         status = llama_cpp.llama_decode(self._ctx, self._batch)
         if status:
             raise EngineError(f"llama_decode failed with {status}\n{llama_log.last_words()}")
+        self._tick()
 
     def _logits(self, rows: int) -> NDArray[np.float32]:
         pointer = llama_cpp.llama_get_logits(self._ctx)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from loracheck.engine import Completion, Fingerprint
+from loracheck.engine import Completion, Fingerprint, Trace
 from loracheck.engine.identity import view_identity
 
 if TYPE_CHECKING:
@@ -40,21 +40,32 @@ class StoredEngine:
 
     def answer(self, view: View, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Completion]]:
         abouts = self._about(view, [{"prompt": prompt.text, "limit": prompt.max_new_tokens} for prompt in prompts])
-        missing: list[int] = []
-        for index, about in enumerate(abouts):
+        missing: list[tuple[int, Prompt]] = []
+        for index, (prompt, about) in enumerate(zip(prompts, abouts, strict=True)):
             found = self._store.get("answer", about)
             if found is None:
-                missing.append(index)
+                missing.append((index, prompt))
                 continue
+            completion = _completion(found)
+            if _asks_for_trace(prompt, completion):
+                kept = self._store.get("trace", {**about, "follow": _followed(prompt)})
+                if kept is None:
+                    known = None if completion.truncated else completion.tokens
+                    missing.append((index, replace(prompt, known=known)))
+                    continue
+                completion = replace(completion, trace=_trace(kept["trace"]))
             self.from_store += 1
-            yield index, _from_store(found)
+            yield index, completion
         if not missing:
             return
-        for place, completion in self._inner().answer(view, [prompts[index] for index in missing]):
-            index = missing[place]
+        for place, completion in self._inner().answer(view, [prompt for _, prompt in missing]):
+            index, prompt = missing[place]
             self.computed += 1
             # Kept before anybody sees it, one by one: whoever kills this process loses what is in flight, no more.
-            self._keep("answer", abouts[index], completion)
+            self._keep("answer", abouts[index], asdict(replace(completion, trace=None)))
+            if _asks_for_trace(prompt, completion):
+                trace = completion.trace and asdict(completion.trace)
+                self._keep("trace", {**abouts[index], "follow": _followed(prompt)}, {"trace": trace})
             yield index, completion
 
     def fingerprint(self, view: View, text: str) -> Fingerprint:
@@ -63,7 +74,7 @@ class StoredEngine:
         if found is not None:
             return Fingerprint(found["digest"], found["finite"])
         computed = self._inner().fingerprint(view, text)
-        self._keep("fingerprint", about, computed)
+        self._keep("fingerprint", about, asdict(computed))
         return computed
 
     def close(self) -> None:
@@ -85,17 +96,33 @@ class StoredEngine:
         shared = {**self._identity, "adapters": view_identity(view, self._store.sha256_of)}
         return [{**shared, **one} for one in asked]
 
-    def _keep(self, kind: str, about: Mapping[str, Any], value: Completion | Fingerprint) -> None:
+    def _keep(self, kind: str, about: Mapping[str, Any], value: Mapping[str, Any]) -> None:
         if not self._store.is_on:
             return
         # A file written anew since it was hashed may or may not be what the engine has loaded.
         changed = self._store.changed_files()
         if not changed:
-            self._store.put(kind, about, asdict(value))
+            self._store.put(kind, about, value)
         elif not self._told_of_change:
             self._told_of_change = True
             self._store.warnings.append(f"{changed[0]}: the file has changed since this run began; run it again")
 
 
-def _from_store(found: Mapping[str, Any]) -> Completion:
+def _asks_for_trace(prompt: Prompt, completion: Completion) -> bool:
+    return prompt.follow is not None or (prompt.traced and not completion.truncated)
+
+
+def _followed(prompt: Prompt) -> Any:
+    return prompt.follow and [prompt.follow.tokens, prompt.follow.candidates]
+
+
+def _completion(found: Mapping[str, Any]) -> Completion:
     return Completion(found["text"], tuple(found["tokens"]), found["prompt_tokens"], found["truncated"], stored=True)
+
+
+def _trace(found: Mapping[str, Any] | None) -> Trace | None:
+    return None if found is None else Trace(**{name: _as_tuples(value) for name, value in found.items()})
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
