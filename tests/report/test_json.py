@@ -22,7 +22,7 @@ TOP = {
 
 @pytest.fixture
 def report(files: Files) -> Report:
-    return check(make_suite(files).with_nulls(), engine=answering(ft=failing_from(4)))
+    return check(make_suite(files, 8).with_nulls(), engine=answering(ft=failing_from(4)))
 
 
 def refusal(path: Path, content: bytes | str | None = None) -> str:

@@ -9,16 +9,17 @@ from rich.console import Console
 
 from loracheck import check
 from loracheck.report.terminal import show
+from report.reports import FULL_EVIDENCE, LIMITS, broken_case, case, full_report, probe, report
 from suite_factory import Files, answering, call, failing_from, make_case, make_suite
 
 if TYPE_CHECKING:
     from loracheck import Report
 
 
-def shown(report: Report, *, width: int = 80, terminal: bool = False) -> str:
+def shown(made: Report, *, width: int = 80, terminal: bool = False) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=terminal, highlight=False, emoji=False, markup=False)
-    show(report, console)
+    show(made, console)
     return out.getvalue()
 
 
@@ -31,31 +32,88 @@ def columns(text: str) -> int:
     return len(text) + wide
 
 
-def test_verdict_signals_and_changed_cases_are_shown(files: Files) -> None:
-    lines = shown(run(files, failing_from(4))).splitlines()
-    assert [line.rstrip() for line in lines] == [
-        "FAIL  tools_intact  score 0.76",
-        "ft 75% valid, base 100%, delta -25.0 points, 0% wrong tool names, z +4.1 against",
-        "noise; missed: delta -25.0 points is under the limit of -5.0",
+def test_verdict_signals_and_changed_cases_are_shown() -> None:
+    """A report that has everything still fits a screen."""
+    lines = [line.rstrip() for line in shown(full_report()).splitlines()]
+    assert lines[: lines.index("7 of 32 cases changed their outcome:") + 4] == [
+        "FAIL  tools_intact  score 0.50",
+        "ft 78.1% valid, base 100%, delta -21.9 points, 0% wrong tool names, z +4.3",
+        "against noise; missed: delta -21.9 points is under the limit of -5.0",
         "",
         "                    base     ft    change  limit",
-        "valid calls       100.0%  75.0%  -25.0 pt  MISSED at least -5.0 pt",
+        "valid calls       100.0%  78.1%  -21.9 pt  MISSED at least -5.0 pt",
         "wrong tool names           0.0%            kept   at most 10.0%",
-        "z against noise            +4.1            kept   at least +3.0; noise: 0% ± 18%",
-        "argument drift             0.0%            not judged; 3 pairs compared",
-        "95% interval                               25% to 100% of 4 cases valid",
+        "z against noise            +4.3            kept   at least +3.0; noise: 0% ± 18%",
+        "p against noise                            not judged; exact, one-sided 0.0016",
+        "argument drift            16.7%            not judged; 25 pairs compared",
+        "exact arguments    71.9%  59.4%            not judged",
+        "strict schema      90.0%  70.0%            not judged",
+        "abstains          100.0%  50.0%            not judged; 4 cases that fit no tool",
+        "95% interval                               62% to 91% of 32 cases valid",
         "",
-        "1 of 4 cases changed their outcome:",
-        "  case4: Search for 4.",
+        "Lost 7, gained 0 of 32; exact McNemar p 0.016; change -22 pt, 95% -39 to -7",
+        "Exact calls: lost 6, gained 2 of 32; exact McNemar p 0.29; change -12 pt",
+        "Inconclusive: -5.0 pt lies inside the interval; about 210 cases would tell.",
+        "These cases can show a drop of 17 points or more (80% power).",
+        "z by rank of the noise: ×0.50 +4.9, ×1.00 +4.3, ×2.00 +3.1",
+        "Drift: format KL 0.012, 2.1%; values KL 0.45, 12.0% of tokens changed",
+        "Most moved: case7, token 12: “{” to “I”",
+        "Dialect: 3 ft answers are in plain JSON",
+        "",
+        "base ↓  ft →  valid  malformed  no_call",
+        "valid            25          2        5",
+        "",
+        "7 of 32 cases changed their outcome:",
+        "  case26: Search for case26.",
         '    base valid         {"name": "search_web", "arguments": {"query": "x"}}',
         "    ft   no_call       I cannot do that.",
     ]
 
 
+def test_what_a_check_finds_is_shown(files: Files) -> None:
+    lines = [line.rstrip() for line in shown(run(files, failing_from(10), cases=12)).splitlines()]
+    assert lines[0].startswith("FAIL  tools_intact")
+    assert "valid calls       100.0%  75.0%  -25.0 pt  MISSED at least -5.0 pt" in lines
+    assert any(line.startswith("Lost 3, gained 0 of 12; exact McNemar p 0.25; change -25 pt, 95% -") for line in lines)
+    assert lines[lines.index("base ↓  ft →  valid  no_call") + 1] == "valid             9        3"
+
+
 def test_a_pass_says_that_nothing_changed(files: Files) -> None:
-    lines = shown(run(files)).splitlines()
+    lines = shown(run(files, cases=12)).splitlines()
     assert lines[0].startswith("PASS  tools_intact")
-    assert lines[-1] == "No case changed its outcome (4 cases)."
+    assert lines[-1] == "No case changed its outcome (12 cases)."
+    assert not any("base ↓" in line for line in lines)
+
+
+def test_an_old_report_shows_what_it_has() -> None:
+    lines = [line.rstrip() for line in shown(report(probe(case(), broken_case("two")))).splitlines()]
+    assert lines[4:10] == [
+        "valid calls       100.0%  50.0%  -50.0 pt  MISSED at least -5.0 pt",
+        "wrong tool names           0.0%            kept   at most 10.0%",
+        "z against noise               –            not judged: no noise baseline",
+        "argument drift                –            not judged; – pairs compared",
+        "",
+        "1 of 2 cases changed their outcome:",
+    ]
+
+
+@pytest.mark.parametrize(("floor", "said"), [(0.5, "kept   at least 50.0%"), (0.6, "MISSED at least 60.0%")])
+def test_limits_that_a_suite_adds_are_judged(floor: float, said: str) -> None:
+    added = {**LIMITS, "assert_exact_arguments_gte": floor, "assert_abstention_gte": floor}
+    rates = {"exact_arguments_base": 1.0, "exact_arguments_ft": 0.5, "abstention": {"cases": 2, "base": 1.0, "ft": 0.5}}
+    text = shown(report(probe(case(), evidence={"limits": added, **rates})))
+    for row in ("exact arguments", "abstains"):
+        assert said in next(line for line in text.splitlines() if line.startswith(row))
+
+
+@pytest.mark.parametrize("instead", [None, "words", 7, -1.5, [], {}, [7], {"base": []}, True, 10**400])
+def test_evidence_of_another_kind_breaks_nothing(instead: Any) -> None:
+    whole = full_report().probes[0]
+    inner = {"validity": instead, "moved": [instead], "valid": instead, "ft": instead}
+    for part in FULL_EVIDENCE:
+        for changed in ({part: instead}, {part: inner}):
+            made = report(whole.model_copy(update={"evidence": {**FULL_EVIDENCE, **changed}}))
+            assert shown(made).startswith("FAIL")
 
 
 def test_a_verdict_without_a_z_says_why(files: Files) -> None:
@@ -64,19 +122,19 @@ def test_a_verdict_without_a_z_says_why(files: Files) -> None:
 
 
 def test_warnings_are_shown(files: Files) -> None:
-    report = run(files).model_copy(update={"warnings": ("a\x1b[2Jb",)})
-    assert shown(report).splitlines()[-1] == "Warning: a\\x1b[2Jb"
+    warned = run(files).model_copy(update={"warnings": ("a\x1b[2Jb",)})
+    assert shown(warned).splitlines()[-1] == "Warning: a\\x1b[2Jb"
 
 
 def test_two_probes_have_a_verdict_together(files: Files) -> None:
     suite = make_suite(files)
-    (probe,) = suite.suite
-    twice = suite.model_copy(update={"suite": (probe, probe.model_copy(update={"name": "again"}))})
+    (only,) = suite.suite
+    twice = suite.model_copy(update={"suite": (only, only.model_copy(update={"name": "again"}))})
     assert shown(check(twice, engine=answering())).splitlines()[-1] == "PASS  all together  score 1.00"
 
 
-def test_only_so_many_changed_cases_are_shown(files: Files) -> None:
-    lines = shown(run(files, "nothing", cases=12)).splitlines()
+def test_only_so_many_changed_cases_are_shown() -> None:
+    lines = shown(report(probe(*(broken_case(f"case{n}") for n in range(12))))).splitlines()
     assert sum(line.startswith("  case") for line in lines) == 10
     assert lines[-1] == "  … and 2 more; --json FILE keeps every answer"
 
@@ -87,28 +145,52 @@ def test_every_line_fits_the_terminal(files: Files, width: int) -> None:
     cases = [make_case(number, id=f"{'x' * 100}{number}", prompt=words) for number in (1, 2)]
     suite = make_suite(files, name="n" * 100).with_cases(cases).with_nulls()
     saturated = {"search_web": call(), "calculator": call("calculator", a=1, b=2)}
-    report = check(suite, engine=answering(ft=words, noise=lambda prompt: saturated[prompt.id]))
-    for line in shown(report.model_copy(update={"warnings": ("w" * 300,)}), width=width).splitlines():
+    made = check(suite, engine=answering(ft=words, noise=lambda prompt: saturated[prompt.id]))
+    for line in shown(made.model_copy(update={"warnings": ("w" * 300,)}), width=width).splitlines():
         assert columns(line) <= width, line
 
 
-def test_no_colour_outside_a_terminal(files: Files) -> None:
-    report = run(files, failing_from(4))
-    assert "\x1b[" not in shown(report)
-    assert "\x1b[1;31mFAIL" in shown(report, terminal=True)
+def test_no_colour_outside_a_terminal() -> None:
+    assert "\x1b[" not in shown(full_report())
+    assert "\x1b[1;31mFAIL" in shown(full_report(), terminal=True)
+
+
+@pytest.mark.parametrize(
+    ("color", "no_color", "terminal", "coloured"),
+    [
+        (None, "", True, True),
+        (None, "", False, False),
+        (None, "1", True, False),
+        (True, "1", False, True),
+        (True, "", False, True),
+        (False, "", True, False),
+    ],
+)
+def test_colour_is_for_terminals_and_for_those_who_ask(
+    monkeypatch: pytest.MonkeyPatch, color: bool | None, no_color: str, terminal: bool, coloured: bool
+) -> None:
+    for name in ("FORCE_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr("sys.stdout", out)
+    show(full_report(), color=color)
+    assert ("\x1b[" in out.getvalue()) is coloured
 
 
 def test_markup_in_answers_is_text(files: Files) -> None:
     suite = make_suite(files).with_cases([make_case(prompt="[bold]a[/nonsense] :smile:")])
     lines = shown(check(suite, engine=answering(ft="[red]no[/red]"))).splitlines()
-    assert lines[-3] == "  case1: [bold]a[/nonsense] :smile:"
-    assert lines[-1].endswith("[red]no[/red]")
+    place = lines.index("  case1: [bold]a[/nonsense] :smile:")
+    assert lines[place + 2].endswith("[red]no[/red]")
 
 
 @pytest.mark.parametrize("missing", ["limits", "null", "hallucination_rate", "exact_arguments_base"])
 @pytest.mark.parametrize("instead", [None, "words", [], {}])
 def test_evidence_that_is_not_there_or_of_another_kind_is_a_dash(files: Files, missing: str, instead: Any) -> None:
-    report = run(files)
-    noise, probe = report.probes
-    changed = probe.model_copy(update={"evidence": {**probe.evidence, "exact_arguments_ft": 1.0, missing: instead}})
-    assert "–" in shown(report.model_copy(update={"probes": (noise, changed)}))
+    made = run(files)
+    noise, judged = made.probes
+    changed = judged.model_copy(update={"evidence": {**judged.evidence, "exact_arguments_ft": 1.0, missing: instead}})
+    assert "–" in shown(made.model_copy(update={"probes": (noise, changed)}))

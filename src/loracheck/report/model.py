@@ -27,6 +27,14 @@ class ViewAnswer(_Part):
     valid: bool
     outcome: Outcome
     tokens: int
+    more_calls: tuple[Any, ...] = ()
+    """What else was called in the same answer; only the first call is judged."""
+    dialect: str | None = None
+    """The dialect the answer is in when that is not the one it was read with."""
+    strict_valid: bool | None = None
+    """Valid by the whole JSON Schema; None when strict schemas are off."""
+    arguments_correct: bool | None = None
+    """A valid call with the case's gold arguments; None where the case has none."""
 
 
 class CaseReport(_Part):
@@ -34,9 +42,14 @@ class CaseReport(_Part):
     prompt: str
     sent: str
     """The exact text the model read."""
-    gold_tool_name: str
+    gold_tool_name: str | None
+    """None where no tool should be called."""
+    expect: Literal["call", "no_call"] = "call"
+    gold_arguments: dict[str, Any] | None = None
     base: ViewAnswer
     ft: ViewAnswer
+    differs_at: int | None = None
+    """How many characters both answers have in common from the start; None when they are the same."""
 
 
 class ProbeReport(_Part):

@@ -1,0 +1,70 @@
+"""The report as JUnit XML, for the test tabs of CI systems.
+
+Each judged probe is a test suite: a test for its verdict, and one for each case.
+
+- A case **fails** when the base does it right and the adapter does not. It does so even where the limits let a few such
+  cases go: the verdict's own test, and the exit code, say whether the limits were kept.
+- A case that the base gets wrong too is **skipped**: the adapter did not break it, and it did not prove anything.
+- Every other case passes, the ones that only the adapter gets right among them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from loracheck.report.evidence import number
+from loracheck.report.judged import broke, is_right, judged_probes
+from loracheck.report.text import cut, visible, visible_lines
+
+if TYPE_CHECKING:
+    from loracheck.report.model import CaseReport, ProbeReport, Report
+
+# CI systems refuse files of tens of megabytes; the JSON report has every answer in full.
+_LETTERS = 2000
+
+
+def to_junit(report: Report) -> str:
+    root = ET.Element("testsuites", name="loracheck")
+    for probe in judged_probes(report):
+        suite = ET.SubElement(root, "testsuite", name=visible(probe.name))
+        _add_verdict(suite, probe)
+        for case in probe.cases:
+            _add_case(suite, probe, case)
+        _add_counts(suite, "tests", "failures", "errors", "skipped")
+    _add_counts(root, "tests", "failures", "errors")
+    seconds = number(report.timing.get("total_seconds"))
+    if seconds is not None and seconds >= 0:
+        root.set("time", f"{seconds:.3f}")
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _add_verdict(suite: ET.Element, probe: ProbeReport) -> None:
+    # The classes of cases are longer by the probe's name, so that no case can have the same class and name.
+    test = ET.SubElement(suite, "testcase", classname="loracheck", name=visible(probe.name))
+    element = {"fail": "failure", "error": "error", "skip": "skipped"}.get(probe.verdict)
+    message = visible(cut(probe.message, _LETTERS))
+    if element:
+        ET.SubElement(test, element, type=probe.verdict, message=message)
+    else:
+        ET.SubElement(test, "system-out").text = message
+
+
+def _add_case(suite: ET.Element, probe: ProbeReport, case: CaseReport) -> None:
+    test = ET.SubElement(suite, "testcase", classname=f"loracheck.{visible(probe.name)}", name=visible(case.id))
+    change = f"{case.base.outcome} to {case.ft.outcome}"
+    if broke(case):
+        failure = ET.SubElement(test, "failure", type=case.ft.outcome, message=change)
+        failure.text = "\n".join(
+            f"{label}:\n{visible_lines(cut(text, _LETTERS))}\n"
+            for label, text in (("prompt", case.prompt), ("base", case.base.text), ("ft", case.ft.text))
+        )
+    elif not is_right(case, case.ft):
+        ET.SubElement(test, "skipped", type=case.base.outcome, message=f"the base gets it wrong too: {change}")
+
+
+def _add_counts(parent: ET.Element, *names: str) -> None:
+    tags = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+    for name in names:
+        parent.set(name, str(sum(1 for _ in parent.iter(tags[name]))))
