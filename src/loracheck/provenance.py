@@ -22,6 +22,7 @@ def provenance_of(suite: Suite, hash_of: Callable[[Path], str]) -> dict[str, Any
         "base_adapters": [_adapter(entry, hash_of) for entry in models.base.adapters],
         "ft_adapters": [_adapter(entry, hash_of) for entry in models.ft.adapters],
         "settings": suite.defaults.model_dump(),
+        "suite": suite.model_dump(mode="json"),
         "seeds": {
             "bootstrap": suite.defaults.seed,
             "null": [

@@ -136,6 +136,7 @@ def test_options_win_over_the_suite_file(
     assert report["provenance"]["ft_adapters"][0]["scale"] == 2.0
     assert report["provenance"]["settings"] == {
         "seed": 9, "prompt": "raw", "max_new_tokens": 5, "n_ctx": 64, "threads": 1, "gpu_layers": -1, "parallel": 2,
+        "dialect": "auto", "schema": "basic",
     }  # fmt: skip
     assert report["provenance"]["seeds"]["null"] == [1000]
     cases = report["probes"][1]["cases"]
@@ -201,3 +202,102 @@ def test_a_file_with_an_at_in_its_name_is_a_file(
 def test_an_error_cannot_rewrite_the_terminal(loracheck: Any) -> None:
     done = loracheck("check", "-q", "\x1b[2Jevil.yaml")
     assert (done.code, done.err) == (2, "Error: \\x1b[2Jevil.yaml: no such file\n")
+
+
+@pytest.fixture
+def saved(loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path) -> Path:
+    """A report that an earlier run saved."""
+    use_engine(answering(ft=failing_from(2)))
+    assert loracheck("check", suite_file, "--json", tmp_path / "out.json").code == 1
+    return tmp_path / "out.json"
+
+
+def test_a_report_is_run_again_and_says_that_everything_is_the_same(
+    loracheck: Any, use_engine: Any, saved: Path, tmp_path: Path
+) -> None:
+    use_engine(answering(ft=failing_from(2)))
+    done = loracheck("check", "--like", saved, "--no-cache", "--json", tmp_path / "again.json")
+    assert done.code == 1
+    assert f"Second run: the same as {saved} in every number." in done.err
+    first, again = (json.loads(path.read_bytes()) for path in (saved, tmp_path / "again.json"))
+    assert first["probes"] == again["probes"]
+    assert first["provenance"] == again["provenance"]
+
+
+def test_a_run_that_comes_out_otherwise_says_where(loracheck: Any, use_engine: Any, saved: Path) -> None:
+    use_engine(answering())
+    done = loracheck("check", "--like", saved, "--no-cache")
+    assert done.code == 0
+    assert f"Second run: not as in {saved}: verdict, score, probes[1].verdict" in done.err
+
+
+def test_a_report_whose_files_changed_is_not_run_again(loracheck: Any, saved: Path, files: Files) -> None:
+    files.adapter.write_bytes(files.adapter.read_bytes() + b"\0")
+    done = loracheck("check", "--like", saved)
+    assert done.code == 2
+    assert f"{files.adapter} has changed since; a second run would be of another file" in done.err
+    files.adapter.unlink()
+    assert f"it came from {files.adapter}, which is not there" in loracheck("check", "--like", saved).err
+
+
+def test_a_report_without_its_suite_cannot_be_run_again(loracheck: Any, saved: Path) -> None:
+    report = json.loads(saved.read_bytes())
+    del report["provenance"]["suite"]
+    saved.write_text(json.dumps(report), encoding="utf-8")
+    assert "the report does not hold its suite" in loracheck("check", "--like", saved).err
+
+
+def test_a_report_is_run_again_as_it_was_or_not_at_all(loracheck: Any, saved: Path) -> None:
+    done = loracheck("check", "--like", saved, "--seed", "3")
+    assert done.code == 2
+    assert "--like takes models, cases and settings from its report" in done.err
+
+
+def test_too_few_cases_and_warnings_fail_where_that_is_asked_for(
+    loracheck: Any, use_engine: Any, suite_file: Path
+) -> None:
+    for fail_on, code in ((), 0), (("--fail-on", "inconclusive"), 1), (("--fail-on", "warn"), 1):
+        use_engine(answering())
+        assert loracheck("check", suite_file, *fail_on).code == code
+
+
+def test_every_form_of_the_report_is_written_at_once(
+    loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    use_engine(answering(ft=failing_from(2)))
+    names = {"json": "{", "html": "<!doctype html>", "markdown": "#", "junit": "<?xml"}
+    options = [part for form in names for part in (f"--{form}", tmp_path / f"out.{form}")]
+    done = loracheck("check", suite_file, *options)
+    assert done.code == 1
+    for form, start in names.items():
+        assert (tmp_path / f"out.{form}").read_text("utf-8").lower().startswith(start)
+    assert summary.read_text("utf-8")
+    assert "::error " in done.out
+
+
+@pytest.mark.parametrize("form", ["json", "html", "markdown", "junit"])
+def test_a_folder_that_is_not_there_is_said_before_the_work(
+    loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path, form: str
+) -> None:
+    engine = answering()
+    use_engine(engine)
+    done = loracheck("check", suite_file, f"--{form}", tmp_path / "none" / "out")
+    assert done.code == 2
+    assert "the folder does not exist" in done.err
+    assert engine.asked == []
+
+
+def test_a_built_in_pack_is_asked_by_its_name(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
+    engine = answering()
+    use_engine(engine)
+    loracheck("check", suite_file, "--cases", "smoke", "--no-null")
+    assert len(engine.asked) == 24
+
+
+def test_an_unknown_dialect_names_those_there_are(loracheck: Any, suite_file: Path) -> None:
+    done = loracheck("check", suite_file, "--dialect", "klingon")
+    assert done.code == 2
+    assert "no dialect 'klingon'; give auto or one of" in done.err

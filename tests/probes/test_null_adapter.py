@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from loracheck import check
@@ -66,11 +67,13 @@ def test_noise_takes_the_place_and_the_scale_of_each_adapter_under_test(files: F
 
 def test_the_settings_of_the_suite_reach_the_noise(files: Files) -> None:
     engine = Recorder()
-    noise = {"runs": 2, "init_scale": 0.1, "seed_base": 7, "rank_multipliers": (0.5, 2.0)}
+    noise = {"runs": 2, "init_scale": 0.1, "seed_base": 7, "rank_multipliers": (0.5, 2.0), "match": "norm"}
     report = check(with_noise(make_suite(files), **noise), engine=engine)
     made = [view.adapters[0].source for view in engine.views]
-    assert made == [Noise(files.adapter, seed, 0.1, rank) for rank in (0.5, 2.0) for seed in (7, 8)]
+    assert made == [Noise(files.adapter, seed, 0.1, rank, "norm") for rank in (0.5, 2.0) for seed in (7, 8)]
     assert report.probes[0].evidence == {
+        "on": "sentinels",
+        "match": "norm",
         "init_scale": 0.1,
         "seeds": [7, 8],
         "valid_by_rank": {"rank_0.50": [0, 0], "rank_2.00": [0, 0]},
@@ -91,7 +94,8 @@ def test_noise_that_breaks_every_call_gives_an_honest_z(files: Files) -> None:
     assert probe.z_score is not None
     assert abs(probe.z_score - 1 / spread) < 1e-9
     assert probe.evidence["null"] == {
-        "mean": 0.0, "std": spread, "n": 3, "rates": [0.0, 0.0, 0.0], "usable": True, "why": None,
+        "mean": 0.0, "std": spread, "n": 3, "rates": [0.0, 0.0, 0.0], "usable": True, "why": None, "on": "sentinels",
+        "match": "scale", "p_value": 1 / math.comb(10, 4),
     }  # fmt: skip
     assert probe.evidence["z_by_rank"] == {"rank_1.00": probe.z_score}
 

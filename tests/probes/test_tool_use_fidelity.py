@@ -16,7 +16,9 @@ REPORTED = {
 }  # fmt: skip
 EVIDENCE = {
     "json_valid_rate_base", "json_valid_rate_ft", "validity_delta", "mean_arg_disagreement", "hallucination_rate",
-    "num_cases", "num_arg_pairs_compared", "z_by_rank", "weight", "null",
+    "num_cases", "num_arg_pairs_compared", "z_by_rank", "weight", "null", "limits", "allowed_tools",
+    "exact_arguments_base", "exact_arguments_ft", "outcomes", "transitions", "paired", "power", "drift", "dialect",
+    "abstention", "strict",
 }  # fmt: skip
 
 
@@ -28,11 +30,17 @@ def run(files: Files, *, base: Any = None, ft: Any = None, cases: int = 4, **cha
 def test_the_report_has_every_field_of_the_design(files: Files) -> None:
     probe = run(files)
     assert set(probe.model_dump()) == REPORTED
-    assert set(probe.evidence) >= EVIDENCE
-    assert set(probe.evidence["null"]) == {"mean", "std", "n", "rates", "usable", "why"}
+    assert set(probe.evidence) == EVIDENCE
+    assert set(probe.evidence["null"]) == {
+        "mean", "std", "n", "rates", "usable", "why", "p_value", "on", "match",
+    }  # fmt: skip
     (case, *_) = probe.model_dump()["cases"]
-    assert set(case) == {"id", "prompt", "sent", "gold_tool_name", "base", "ft"}
-    assert set(case["base"]) == set(case["ft"]) == {"text", "call", "valid", "outcome", "tokens"}
+    assert set(case) == {
+        "id", "prompt", "sent", "gold_tool_name", "expect", "gold_arguments", "base", "ft", "differs_at",
+    }  # fmt: skip
+    assert set(case["base"]) == set(case["ft"]) == {
+        "text", "call", "valid", "outcome", "tokens", "more_calls", "dialect", "strict_valid", "arguments_correct",
+    }  # fmt: skip
 
 
 def test_a_case_is_reported_with_both_answers(files: Files) -> None:

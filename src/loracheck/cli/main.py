@@ -8,8 +8,11 @@ import sys
 import click
 
 from loracheck.cli.cache import cache
+from loracheck.cli.cases import cases
 from loracheck.cli.check import check
+from loracheck.cli.convert import convert
 from loracheck.cli.demo import demo
+from loracheck.cli.diff import diff
 from loracheck.cli.doctor import doctor
 from loracheck.cli.inspect import inspect
 from loracheck.cli.null import null
@@ -36,7 +39,7 @@ def cli() -> None:
     """
 
 
-for _command in (check, demo, score, null, inspect, report, cache, doctor):
+for _command in (check, demo, cases, convert, inspect, null, score, report, diff, cache, doctor):
     cli.add_command(_command)
 
 

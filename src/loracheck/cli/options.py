@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[AdapterEntry]
+    _TextType = click.ParamType[str]
 else:
-    _ParamType = click.ParamType
+    _ParamType = _TextType = click.ParamType
 
 
 class AdapterOption(_ParamType):
@@ -39,6 +40,19 @@ class AdapterOption(_ParamType):
         if not abs(factor) < float("inf"):
             self.fail(f"the scale in {text!r} is not a finite number", param, ctx)
         return AdapterEntry(gguf=Path(path), scale=factor)
+
+
+class DialectOption(_TextType):
+    """auto, or the name of a dialect."""
+
+    name = "NAME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        from loracheck.scoring.dialects import DIALECTS
+
+        if value != "auto" and value not in DIALECTS:
+            self.fail(f"no dialect {value!r}; give auto or one of {', '.join(DIALECTS)}", param, ctx)
+        return str(value)
 
 
 OUTPUT = click.Path(dir_okay=False, path_type=Path)

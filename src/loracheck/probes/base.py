@@ -12,10 +12,12 @@ from loracheck.engine import Prompt
 from loracheck.suite.case import Strict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from loracheck.engine import Completion, Engine, View
+    from loracheck.probes.null_adapter import Baseline
     from loracheck.report.model import ProbeReport
+    from loracheck.scoring.dialects import Detection
     from loracheck.suite.case import Case
 
 
@@ -41,20 +43,26 @@ class NullSamples:
 
 @dataclass(slots=True)
 class Bench:
-    """What probes share: the engine, the two views, how to write prompts, and the noise baseline once it is known."""
+    """What probes share: the engine, the two views, how prompts and answers look, and the noise once it is known."""
 
     engine: Engine
     base: View
     ft: View
-    write_prompt: Callable[[Case], str]
+    write_prompts: Callable[[Sequence[Case]], Sequence[str]]
+    dialect: Detection
+    strict_schema: bool
     max_new_tokens: int
     seed: int
     progress: Progress
-    nulls: Mapping[float, NullSamples] = field(default_factory=dict)
-    no_nulls_why: str | None = "the suite has no null_adapter probe"
+    baseline: Baseline | None = None
+    warnings: list[str] = field(default_factory=list)
+    """What a reader must know before believing a verdict."""
 
     def prompts(self, cases: Sequence[Case]) -> list[Prompt]:
-        return [Prompt(case.id, self.write_prompt(case), case.max_new_tokens or self.max_new_tokens) for case in cases]
+        return [
+            Prompt(case.id, text, case.max_new_tokens or self.max_new_tokens)
+            for case, text in zip(cases, self.write_prompts(cases), strict=True)
+        ]
 
     def answer(self, view: View, prompts: Sequence[Prompt], stage: str) -> list[Completion]:
         """The view's answers in the order of the prompts."""
