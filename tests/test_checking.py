@@ -9,10 +9,10 @@ import pytest
 from adapters.factory import lora_tensors, write_adapter
 from loracheck import check
 from loracheck.adapters import sha256_of
-from loracheck.checking import EFFECT_TEXT
 from loracheck.engine import Fingerprint
 from loracheck.engine.fake import FakeEngine
-from loracheck.errors import AdapterError, EngineError, ModelError, NoEffectError
+from loracheck.errors import AdapterError, CasesError, EngineError, ModelError, NoEffectError
+from loracheck.preflight import EFFECT_TEXT
 from loracheck.report.json import to_json
 from loracheck.suite.suite import AdapterEntry
 from suite_factory import CHAT_TEMPLATE, Files, answering, call, make_case, make_suite, write_files
@@ -93,12 +93,12 @@ def test_tensors_that_llama_cpp_ignores_are_named_in_a_warning(files: Files, tmp
     names = [f"blk.0.extra{number}_norm.weight" for number in range(6)]
     tensors = {**lora_tensors(), **dict.fromkeys(names, np.ones(64, np.float32))}
     adapter = write_adapter(tmp_path / "extra.gguf", tensors)
-    (warning,) = check(make_suite(Files(files.base, adapter)), engine=answering()).warnings
+    (warning,) = check(make_suite(Files(files.base, adapter), cases=8), engine=answering()).warnings
     assert warning == f"{adapter}: llama.cpp ignores 6 of its tensors: {', '.join(names[:4])} …"
 
 
 def test_an_adapter_that_fits_its_base_brings_no_warning(files: Files) -> None:
-    assert check(make_suite(files), engine=answering()).warnings == ()
+    assert check(make_suite(files, cases=8), engine=answering()).warnings == ()
 
 
 def test_files_are_looked_at_before_a_model_is_loaded(files: Files, tmp_path: Path, monkeypatch: Any) -> None:
@@ -206,3 +206,11 @@ def test_the_text_of_the_comparison_is_part_of_no_case(files: Files) -> None:
 
     check(make_suite(files), engine=Listening(lambda view, prompt: call()))
     assert seen == [EFFECT_TEXT, EFFECT_TEXT]
+
+
+def test_a_schema_that_is_itself_invalid_is_named_where_schemas_are_strict(files: Files) -> None:
+    bad = {"name": "f", "parameters": {"type": "objekt"}}
+    suite = make_suite(files).with_cases([make_case(tool_spec=bad)])
+    assert check(suite, engine=answering(call("f"), call("f"))).verdict == "pass"
+    with pytest.raises(CasesError, match="tools_intact: case 'case1', tool 'f': parameters"):
+        check(suite.with_defaults(schema="strict"), engine=answering())

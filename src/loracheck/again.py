@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -11,7 +12,6 @@ from loracheck.suite.suite import Suite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from loracheck.report.model import Report
 
@@ -38,7 +38,8 @@ def suite_of(report: Report, source: Path, sha256_of: Callable[[Path], str]) -> 
             raise ReportError(f"{source}: it came from {path}, which is not there; put it back")
         if sha256_of(path) != digest:
             raise ReportError(f"{source}: {path} has changed since; a second run would be of another file")
-    return suite
+    file = report.provenance.get("suite_file")
+    return suite.loaded_from(Path(file)) if isinstance(file, str) else suite
 
 
 def differences(first: Report, second: Report) -> Iterator[str]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 def provenance_of(suite: Suite, hash_of: Callable[[Path], str]) -> dict[str, Any]:
     models = suite.models
     return {
+        "suite_file": suite.file and str(suite.file),
+        "outside_suite_folder": _outside(suite),
         "model": {"path": str(models.base.gguf), "sha256": hash_of(models.base.gguf)},
         "base_adapters": [_adapter(entry, hash_of) for entry in models.base.adapters],
         "ft_adapters": [_adapter(entry, hash_of) for entry in models.ft.adapters],
@@ -36,6 +38,15 @@ def provenance_of(suite: Suite, hash_of: Callable[[Path], str]) -> dict[str, Any
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
     }
+
+
+def _outside(suite: Suite) -> list[str]:
+    """Where files really are that a suite file takes from elsewhere than its own folder, through links or by name."""
+    if suite.file is None:
+        return []
+    folder = suite.file.resolve().parent
+    used = (suite.models.base.gguf, *(entry.gguf for entry in suite.adapter_entries))
+    return [str(found) for found in (path.resolve() for path in used) if not found.is_relative_to(folder)]
 
 
 def llama_cpp_version() -> str | None:

@@ -127,6 +127,6 @@ def test_adapters_of_all_seven_modules_fit_the_demo_model(tmp_path: Path) -> Non
     check_fits(adapter, read_header(BASE))
 
 
-def test_double_precision_is_refused_before_llama_cpp_aborts_on_it(tmp_path: Path) -> None:
+def test_double_precision_is_refused_before_llama_cpp_crashes_on_it(tmp_path: Path) -> None:
     tensors = {name: half.astype(np.float64) for name, half in pair("blk.0.attn_q.weight", N_EMBD, N_EMBD).items()}
     assert misfit(tmp_path, tensors).endswith("is stored as F64, which llama.cpp cannot use; export it as F16 or F32")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loracheck.adapters.null import write_null
-from loracheck.checking import EFFECT_TEXT
 from loracheck.engine import AdapterUse, Noise, Prompt, Settings, View
 from loracheck.errors import CasesError
+from loracheck.preflight import EFFECT_TEXT
 from real import BARE, BASE, TOOLCALLER, TUNED, demo_prompts, needs_model
 
 if TYPE_CHECKING:
@@ -100,3 +101,33 @@ def test_the_log_of_llama_cpp_never_reaches_the_screen(capfd: pytest.CaptureFixt
     with LlamaEngine(BASE, Settings(n_ctx=256)) as engine:
         engine.fingerprint(TUNED, "hello")
     assert capfd.readouterr() == ("", "")
+
+
+def test_tracing_changes_no_answer_and_following_ones_own_answer_finds_what_was_expected(engine: LlamaEngine) -> None:
+    prompts = demo_prompts(3, 48)
+    plain = dict(engine.answer(TUNED, prompts))
+    traced = dict(engine.answer(TUNED, [replace(prompt, traced=True) for prompt in prompts]))
+    assert {index: (one.text, one.tokens) for index, one in traced.items()} == {
+        index: (one.text, one.tokens) for index, one in plain.items()
+    }
+    traces = {index: one.trace for index, one in traced.items()}
+    followed = dict(engine.answer(TUNED, [replace(p, follow=traces[index]) for index, p in enumerate(prompts)]))
+    for index, trace in traces.items():
+        assert trace is not None
+        assert followed[index].trace == trace
+        assert len(trace.log_probs) == len(trace.tokens) + 1
+        # Greedy: what was written is what was likeliest, and then the end.
+        assert [places[0] for places in trace.candidates[:-1]] == list(trace.tokens)
+        assert trace.top[-1] == "<|im_end|>"
+        assert trace.ends[-1] == len(traced[index].text.encode())
+
+
+def test_another_view_expects_something_else_of_the_same_answer(engine: LlamaEngine) -> None:
+    (prompt,) = demo_prompts(1, 48)
+    ((_, tuned),) = engine.answer(TUNED, [replace(prompt, traced=True)])
+    ((_, bare),) = engine.answer(BARE, [replace(prompt, follow=tuned.trace)])
+    assert tuned.trace is not None
+    assert bare.trace is not None
+    assert (bare.trace.tokens, bare.trace.candidates) == (tuned.trace.tokens, tuned.trace.candidates)
+    assert bare.trace.log_probs[0] != tuned.trace.log_probs[0]
+    assert bare.text != tuned.text

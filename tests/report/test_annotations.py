@@ -51,14 +51,14 @@ def test_there_are_no_more_than_github_shows() -> None:
 
 
 def test_the_suite_file_is_named_where_it_is_known() -> None:
-    made = report(probe(broken_case()), provenance={"suite": {"path": "ci/a,b:c%.yaml"}})
+    made = report(probe(broken_case()), provenance={"suite_file": "ci/a,b:c%.yaml"})
     assert {read(line)[1]["file"] for line in annotations(made)} == {"ci/a,b:c%.yaml"}
     assert "file=ci/a%2Cb%3Ac%25.yaml," in next(annotations(made))
 
 
-def test_a_suite_of_another_kind_is_not_named() -> None:
-    for suite in (None, "words", {"path": 3}, []):
-        made = report(probe(broken_case()), provenance={"suite": suite})
+def test_a_suite_file_that_is_no_name_is_not_named() -> None:
+    for file in (None, 3, {"path": "a.yaml"}, []):
+        made = report(probe(broken_case()), provenance={"suite_file": file})
         assert all("file" not in read(line)[1] for line in annotations(made))
 
 

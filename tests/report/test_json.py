@@ -75,8 +75,8 @@ def test_a_report_with_a_part_missing_names_it(report: Report, tmp_path: Path) -
 
 
 def test_missing_files_and_folders_say_so(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.json") == "none.json: No such file or directory"
-    assert refusal(tmp_path).endswith(": Is a directory")
+    assert refusal(tmp_path / "none.json") == "none.json: no such file"
+    assert refusal(tmp_path).endswith(": a folder, not a file")
 
 
 def test_a_report_that_cannot_be_written_says_so(report: Report, tmp_path: Path) -> None:

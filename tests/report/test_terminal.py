@@ -9,7 +9,7 @@ from rich.console import Console
 
 from loracheck import check
 from loracheck.report.terminal import show
-from report.reports import FULL_EVIDENCE, LIMITS, broken_case, case, full_report, probe, report
+from report.reports import FULL_EVIDENCE, LIMITS, answer, broken_case, case, full_report, probe, report
 from suite_factory import Files, answering, call, failing_from, make_case, make_suite
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_verdict_signals_and_changed_cases_are_shown() -> None:
         "",
         "Lost 7, gained 0 of 32; exact McNemar p 0.016; change -22 pt, 95% -39 to -7",
         "Exact calls: lost 6, gained 2 of 32; exact McNemar p 0.29; change -12 pt",
-        "Inconclusive: -5.0 pt lies inside the interval; about 210 cases would tell.",
+        "Valid calls inconclusive: interval holds -5.0 pt; about 210 cases would tell.",
         "These cases can show a drop of 17 points or more (80% power).",
         "z by rank of the noise: ×0.50 +4.9, ×1.00 +4.3, ×2.00 +3.1",
         "Drift: format KL 0.012, 2.1%; values KL 0.45, 12.0% of tokens changed",
@@ -194,3 +194,11 @@ def test_evidence_that_is_not_there_or_of_another_kind_is_a_dash(files: Files, m
     noise, judged = made.probes
     changed = judged.model_copy(update={"evidence": {**judged.evidence, "exact_arguments_ft": 1.0, missing: instead}})
     assert "–" in shown(made.model_copy(update={"probes": (noise, changed)}))
+
+
+def test_answers_that_part_late_are_shown_where_they_part() -> None:
+    same = "x" * 200
+    late = case(base=answer(f"{same}right"), ft=answer(f"{same}wrong", "malformed"), differs_at=200)
+    text = shown(report(probe(late)))
+    assert f"…{'x' * 20}right" in text
+    assert f"…{'x' * 20}wrong" in text

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from loracheck import quick_suite
 from loracheck.engine import Settings
+from loracheck.errors import CasesError
 from loracheck.probes.null_adapter import NullAdapterProbe
 from loracheck.probes.tool_use_fidelity import ToolUseFidelityProbe
 from loracheck.suite.suite import AdapterEntry, Suite
@@ -81,3 +82,9 @@ def test_a_quick_suite_asks_the_built_in_cases_against_noise() -> None:
     suite = quick_suite(Path("base.gguf"), [AdapterEntry(gguf=Path("a.gguf"))])
     assert len(tools(suite).cases) >= 24
     assert [probe.runs for probe in noise(suite)] == [3]
+
+
+def test_cases_that_a_limit_of_the_suite_cannot_do_without_are_asked_for(files: Files) -> None:
+    suite = make_suite(files, assert_abstention_gte=0.5)
+    with pytest.raises(CasesError, match="do not fit the suite: assert_abstention_gte needs cases"):
+        suite.with_cases([make_case()])

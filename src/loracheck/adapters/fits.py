@@ -59,7 +59,7 @@ def _check_pair(adapter: AdapterInfo, pair: Pair, base: TensorInfo) -> None:
 
 def _check_types(adapter: AdapterInfo, pair: Pair) -> None:
     for half in (pair.a, pair.b):
-        # Of the types that can be read here, the one that llama.cpp has no kernel for: it would abort.
+        # Of the types that can be read here, the one that llama.cpp has no kernel for: it would crash.
         if half.type == "F64":
             _fail(adapter, f"{half.name} is stored as F64, which llama.cpp cannot use; export it as F16 or F32")
 

@@ -11,13 +11,13 @@ from loracheck.adapters.gguf_file import read_header
 from loracheck.adapters.gguf_types import FILE_TYPES
 from loracheck.adapters.identify import is_lora, is_model, what_it_is
 from loracheck.errors import ModelError
+from loracheck.prompts import ChatTemplate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from loracheck.adapters.gguf_file import GgufFile
-    from loracheck.prompts import ChatTemplate
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,6 @@ def parts_of(header: GgufFile) -> int:
 
 def chat_template(header: GgufFile) -> ChatTemplate | None:
     """The model's own template, the one for tools if it has several, and the tokens it may spell out; None without."""
-    # Jinja comes with it, and most readers of a header have no use for that.
-    from loracheck.prompts import ChatTemplate
-
     source = header.text("tokenizer.chat_template.tool_use") or header.text("tokenizer.chat_template")
     if not source:
         return None

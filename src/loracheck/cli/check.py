@@ -9,7 +9,7 @@ import click
 
 from loracheck.cli.options import INPUT, AdapterOption, DialectOption
 from loracheck.cli.outputs import output_options
-from loracheck.engine import TIMEOUT
+from loracheck.engine import MOST, TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,10 +66,10 @@ Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 engine failure,
 @click.option("--prompt", type=click.Choice(["chat", "raw"]), help="Chat template, or bare text.")
 @click.option("--dialect", type=DialectOption(), help="How calls are written.  [default: by the chat template]")
 @click.option("--schema", type=click.Choice(["basic", "strict"]), help="Validate arguments by their whole JSON Schema.")
-@click.option("--max-new-tokens", type=click.IntRange(1), help="Longest answer.  [default: 256]")
-@click.option("--n-ctx", type=click.IntRange(32), help="Context for each case.  [default: 4096]")
-@click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: by the machine]")
-@click.option("--gpu-layers", type=click.IntRange(-1), help="Layers on the GPU, -1 for all.  [default: 0]")
+@click.option("--max-new-tokens", type=click.IntRange(1, MOST), help="Longest answer.  [default: 256]")
+@click.option("--n-ctx", type=click.IntRange(32, MOST), help="Context for each case.  [default: 4096]")
+@click.option("--threads", type=click.IntRange(1, 512), help="CPU threads.  [default: by the machine]")
+@click.option("--gpu-layers", type=click.IntRange(-1, MOST), help="Layers on the GPU, -1 for all.  [default: 0]")
 @click.option("--parallel", type=click.IntRange(1, 64), help="Cases decoded in step.  [default: 8]")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the bootstrap interval.  [default: 0]")
 @click.option(

@@ -6,6 +6,8 @@ from typing import TextIO
 
 import click
 
+_LONGEST_LINE = 64 * 2**20
+
 
 @click.command(epilog="\b\nExamples:\n  loracheck score recorded.jsonl\n  cat recorded.jsonl | loracheck score -")
 @click.argument("file", type=click.File("r", encoding="utf-8-sig", errors="replace"))
@@ -19,11 +21,15 @@ def score(ctx: click.Context, file: TextIO) -> None:
     """
     import json
 
+    from loracheck.errors import InputError
     from loracheck.report.text import visible
     from loracheck.scoring import score_recorded
 
     bad = 0
-    for number, line in enumerate(file, 1):
+    # A line without an end, as /dev/zero has, would fill the memory.
+    for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), ""), 1):
+        if len(line) == _LONGEST_LINE:
+            raise InputError(f"{file.name}:{number}: a line of more than {_LONGEST_LINE:,} characters")
         if not line.strip():
             continue
         try:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "MOST",
     "TIMEOUT",
     "AdapterUse",
     "Completion",
@@ -26,6 +27,9 @@ __all__ = [
     "View",
     "default_threads",
 ]
+
+MOST = 10_000_000
+"""No setting is larger than this, far more than any model takes: llama.cpp would read it as something else."""
 
 TIMEOUT = 600.0
 """Seconds that one batch may take: it takes one on a laptop, and minutes with the largest models."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
@@ -61,7 +62,7 @@ class LlamaEngine:
 
         params.progress_callback = going_on
         llama_log.forget()
-        self._model = llama_cpp.llama_model_load_from_file(str(model).encode(), params)
+        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(model), params)
         if not self._model:
             raise EngineError(f"{model}: llama.cpp could not load the model\n{llama_log.last_words()}")
         if llama_cpp.llama_model_has_encoder(self._model):
@@ -175,7 +176,7 @@ class LlamaEngine:
 
     def _load(self, path: Path) -> Any:
         llama_log.forget()
-        adapter = llama_cpp.llama_adapter_lora_init(self._model, str(path).encode())
+        adapter = llama_cpp.llama_adapter_lora_init(self._model, os.fsencode(path))
         if not adapter:
             raise AdapterError(f"{path}: llama.cpp refused the adapter\n{llama_log.last_words()}")
         return adapter

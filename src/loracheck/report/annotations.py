@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator
 from itertools import islice
 
-from loracheck.report.evidence import part
 from loracheck.report.judged import broken, judged_probes
 from loracheck.report.model import Report
 from loracheck.report.text import cut, visible, visible_lines
@@ -24,7 +23,7 @@ def annotations(report: Report) -> Iterator[str]:
 
 
 def _all(report: Report) -> Iterator[str]:
-    path = part(report.provenance, "suite").get("path")
+    path = report.provenance.get("suite_file")
     file = path if isinstance(path, str) else None
     probes = judged_probes(report)
     for probe in probes:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from loracheck.errors import InputError, ReportError
 from loracheck.files import write_atomically
+from loracheck.inputs import read_bytes
 from loracheck.report.model import SCHEMA_VERSION, Report
 
 if TYPE_CHECKING:
@@ -30,10 +31,8 @@ def write_report(report: Report, path: Path) -> None:
 
 def read_report(path: Path) -> Report:
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_bytes(path, ReportError))
         found = data["schema_version"]
-    except OSError as error:
-        raise ReportError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError, KeyError, TypeError):
         raise ReportError(f"{path}: not a loracheck report; `loracheck check --json {path.name}` writes one") from None
     if found != SCHEMA_VERSION:

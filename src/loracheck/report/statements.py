@@ -51,7 +51,7 @@ def _power(power: dict[str, Any], floor: Any) -> Iterator[str]:
     if power.get("inconclusive") is True:
         needed = count(power.get("cases_needed"))
         tell = "more cases" if needed is None else f"about {needed} cases"
-        yield f"Inconclusive: {points(floor)} lies inside the interval; {tell} would tell."
+        yield f"Valid calls inconclusive: interval holds {points(floor)}; {tell} would tell."
     if (drop := number(power.get("detectable_drop"))) is not None:
         yield f"These cases can show a drop of {100 * drop:.0f} points or more (80% power)."
 

@@ -130,12 +130,14 @@ def _show_changed(probe: ProbeReport, console: Console, examples: int) -> None:
 
 
 def _show_case(case: CaseReport, console: Console) -> None:
-    # An answer may be a megabyte; a line holds no more letters than it has columns.
-    width = console.width
+    # An answer may be a megabyte; a line holds no more letters than it has columns, those where the answers part.
+    width, parts_at = console.width, case.differs_at or 0
+    start = parts_at - 20 if parts_at > width // 2 else 0
     lines = [Text(f"  {visible(f'{case.id}: {case.prompt}'[:width])}")]
     for label, answer in (("base", case.base), ("ft", case.ft)):
         line = Text(f"    {label:<4} ")
         line.append(f"{answer.outcome:<13} ", "green" if is_right(case, answer) else "red")
-        lines.append(line.append(visible(answer.text.strip()[:width]) or "(empty)"))
+        text = answer.text[start : start + width] if start else answer.text.strip()[:width]
+        lines.append(line.append(f"{'…' if start else ''}{visible(text)}" or "(empty)"))
     for line in lines:
         console.print(line, no_wrap=True, overflow="ellipsis")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from loracheck.engine import MOST
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -67,7 +69,7 @@ class Case(Strict):
     """The arguments it should be called with. A list where the schema asks for none is a choice of accepted values, and
     null in it means that the argument may be left out. The verdict looks at it only
     where assert_exact_arguments_gte is set."""
-    max_new_tokens: int | None = Field(default=None, ge=1)
+    max_new_tokens: int | None = Field(default=None, ge=1, le=MOST)
     """Longest answer, in tokens; left out, that of `defaults`."""
 
     @field_validator("tool_spec", mode="before")

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
     from loracheck.suite.suite import AdapterEntry
 
-DEFAULT_PACK = "demo"
+DEFAULT_PACK = "core"
+
+PACKS = {
+    "core": "What is asked by default: several tools on offer, every kind of argument.",
+    "smoke": "A few of the core cases, for a quick look.",
+    "demo": "What `loracheck demo` asks: one tool on offer each time.",
+}
+"""What the built-in packs are for, the main one first."""
 
 
 class _CaseList(RootModel[tuple[Case, ...]]):
@@ -35,7 +42,7 @@ def load_suite(path: str | Path) -> Suite:
     file = YamlFile(path, SuiteError)
     if not isinstance(file.value, dict):
         raise SuiteError(f"{path}: not a suite file; it should begin with 'version: 1'")
-    return file.validate(Suite, folder=path.parent).with_nulls()
+    return file.validate(Suite, folder=path.parent).with_nulls().loaded_from(path)
 
 
 def load_cases(path: str | Path) -> tuple[Case, ...]:
@@ -54,6 +61,21 @@ def load_cases(path: str | Path) -> tuple[Case, ...]:
         return named_apart(cases)
     except ValueError as bad:
         raise CasesError(f"{path}: {bad}") from None
+
+
+def find_cases(name: str | Path) -> tuple[Case, ...]:
+    """The cases of a file or, where there is no file of that name, of a built-in pack."""
+    path = Path(name)
+    # A folder named like a pack hides nothing: it could not be read anyway.
+    if str(name) in pack_names() and not path.is_file():
+        return load_pack(str(name))
+    if not path.suffix and not path.exists():
+        raise CasesError(f"{path}: no such file, and no built-in pack; the packs are {', '.join(pack_names())}")
+    return load_cases(path)
+
+
+def pack_names() -> tuple[str, ...]:
+    return tuple(PACKS)
 
 
 def load_pack(name: str) -> tuple[Case, ...]:

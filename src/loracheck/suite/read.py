@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
+from loracheck.inputs import read_text
+from loracheck.report.text import cut
+from loracheck.scoring.parse import MAX_NESTING
+from loracheck.suite.yaml_text import BadYamlError, children, parse_yaml
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
@@ -20,49 +23,12 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound=BaseModel)
 
-
-# What PyYAML, which reads YAML 1.1, would take for more than words, and what is left of that.
-_PLAIN = {
-    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    "int": (r"[-+]?(?:0|[1-9][0-9]*)|0x[0-9a-fA-F]+", "-+0123456789"),
-    "float": (
-        r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+|\.(?:inf|Inf|INF))"
-        r"|\.(?:nan|NaN|NAN)",
-        "-+0123456789.",
-    ),
-    "timestamp": None,
-}
-_TAG = "tag:yaml.org,2002:"
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe YAML in which `on`, `yes`, dates, 12:30 and 007 are words, as in JSON and mostly in YAML 1.2.
-
-    An argument that a model writes as JSON must compare equal to the one in the file.
-    """
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own attribute
-        first: [resolver for resolver in resolvers if resolver[0].removeprefix(_TAG) not in _PLAIN]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-for _kind, _rule in _PLAIN.items():
-    if _rule is not None:
-        _Loader.add_implicit_resolver(_TAG + _kind, re.compile(f"^(?:{_rule[0]})$"), list(_rule[1]))
-
-
-def read_text(path: Path, error: type[InputError]) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise error(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise error(f"{path}: a folder, not a file") from None
-    except UnicodeDecodeError as bad:
-        raise error(f"{path}: not UTF-8 text (byte {bad.start}); save it as UTF-8") from None
-    except OSError as bad:
-        raise error(f"{path}: {bad.strerror}") from None
+# YAML takes ten seconds and more to parse when it is as large as this.
+MAX_YAML = 2**20
+MAX_JSON_LINES = 64 * 2**20
+_TOO_MUCH_YAML = "put the cases in a file of JSON lines, which may be larger, and name it with --cases"
+_MOST_COMPLAINTS = 20
+_LONGEST_COMPLAINT = 300
 
 
 class YamlFile:
@@ -71,82 +37,67 @@ class YamlFile:
     def __init__(self, path: Path, error: type[InputError]) -> None:
         self.path = path
         self._error = error
-        text = read_text(path, error)
         try:
-            self._node = yaml.compose(text, Loader=_Loader)
-            self._refuse_duplicates(self._node, set())
-            self.value: Any = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
-        except yaml.MarkedYAMLError as bad:
-            line = f":{bad.problem_mark.line + 1}" if bad.problem_mark else ""
-            raise error(f"{path}{line}: not YAML: {bad.problem}") from None
-        except yaml.YAMLError as bad:
-            raise error(f"{path}: not YAML: {bad}") from None
-        except (RecursionError, ValueError) as bad:
-            raise error(f"{path}: not YAML we can read: {bad}") from None
+            self._node, self.value = parse_yaml(read_text(path, error, MAX_YAML, _TOO_MUCH_YAML))
+        except BadYamlError as bad:
+            raise error(f"{path}{f':{bad.line}' if bad.line else ''}: {bad}") from None
 
     def validate(self, model: type[Model], **context: Any) -> Model:
         try:
             return model.model_validate(self.value, context=context)
         except ValidationError as bad:
-            raise self._error(
-                "\n".join(
-                    f"{self.path}{self._line(place)}: {_complaint(place, detail, model)}"
-                    for place, detail in _causes(bad, self.value)
-                )
-            ) from None
+            said = _complaints(bad, self.value, model, lambda place: f"{self.path}{self._line(place)}: ")
+            raise self._error("\n".join(said)) from None
 
     def _line(self, place: list[int | str]) -> str:
         """`:12`, the line of the value at `place` or of the nearest thing around it."""
         node, line = self._node, 1
         for step in place:
-            below = {key: (at, child) for key, at, child in _children(node)}
+            below = {key: (mark.line + 1, child) for key, mark, child in children(node)}
             if step not in below:
                 break
             line, node = below[step]
         return f":{line}"
 
-    def _refuse_duplicates(self, node: yaml.Node | None, seen: set[int]) -> None:
-        if node is None or id(node) in seen:
-            return
-        seen.add(id(node))
-        keys: set[object] = set()
-        for key, line, child in _children(node):
-            if key in keys:
-                raise self._error(f"{self.path}:{line}: the key {key!r} stands here twice")
-            keys.add(key)
-            self._refuse_duplicates(child, seen)
-
-
-def _children(node: yaml.Node | None) -> Iterator[tuple[object, int, yaml.Node]]:
-    """Key or number, line, and what stands there. Keys that are no plain word are left for YAML to refuse."""
-    if isinstance(node, yaml.MappingNode):
-        for key, child in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                yield key.value, key.start_mark.line + 1, child
-    elif isinstance(node, yaml.SequenceNode):
-        for number, child in enumerate(node.value):
-            yield number, child.start_mark.line + 1, child
-
 
 def read_json_lines(path: Path, model: type[Model], error: type[InputError]) -> Iterator[tuple[int, Model]]:
     """Each line of a JSON-lines file as a `model`, with its line number; blank lines are skipped."""
     # Not splitlines(): that also cuts at U+2028 and its like, which JSON allows inside strings.
-    for number, line in enumerate(read_text(path, error).split("\n"), 1):
+    for number, line in enumerate(read_text(path, error, MAX_JSON_LINES).split("\n"), 1):
         if not line.strip():
             continue
         try:
             value = json.loads(line)
+            _confirm_shallow(value)
             yield number, model.model_validate(value)
         except ValidationError as bad:
-            reasons = "; ".join(_complaint(place, detail, model) for place, detail in _causes(bad, value))
-            raise error(f"{path}:{number}: {reasons}") from None
+            raise error(f"{path}:{number}: {'; '.join(_complaints(bad, value, model))}") from None
         except (ValueError, RecursionError) as bad:
             raise error(f"{path}:{number}: not a line of JSON: {bad}") from None
 
 
+def _confirm_shallow(value: Any, left: int = MAX_NESTING) -> None:
+    if left < 0:
+        raise ValueError(f"nested more than {MAX_NESTING} deep")
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _confirm_shallow(child, left - 1)
+
+
+def _complaints(
+    bad: ValidationError, value: Any, model: type[BaseModel], where: Callable[[list[int | str]], str] = lambda _: ""
+) -> Iterator[str]:
+    """What is wrong, in words: the first of what may be a million mistakes."""
+    causes = _causes(bad, value)
+    for place, detail in causes[:_MOST_COMPLAINTS]:
+        yield where(place) + cut(_complaint(place, detail, model), _LONGEST_COMPLAINT)
+    if len(causes) > _MOST_COMPLAINTS:
+        yield "and so on"
+
+
 def _causes(bad: ValidationError, value: Any) -> list[tuple[list[int | str], ErrorDetails]]:
-    """Each complaint with its place. A list is called too short when its items are bad: only the items are named."""
-    found = [(_real_place(detail["loc"], value), detail) for detail in bad.errors()]
+    """Each mistake with its place. A list is called too short when its items are bad: only the items are named."""
+    details = bad.errors(include_url=False)[: 10 * _MOST_COMPLAINTS]
+    found = [(_real_place(detail["loc"], value), detail) for detail in details]
     return [
         (place, detail)
         for place, detail in found

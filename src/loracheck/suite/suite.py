@@ -6,12 +6,14 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
 
-from loracheck.engine import AdapterUse, Settings, View, default_threads
+from loracheck.engine import MOST, AdapterUse, Settings, View, default_threads
+from loracheck.errors import CasesError
 from loracheck.probes import KINDS
 from loracheck.probes.null_adapter import NullAdapterProbe
 from loracheck.probes.tool_use_fidelity import ToolUseFidelityProbe
+from loracheck.scoring.dialects import DIALECTS
 from loracheck.suite.case import Strict
 
 if TYPE_CHECKING:
@@ -38,7 +40,9 @@ GgufPath = Annotated[Path, AfterValidator(_beside_the_suite_file)]
 
 class AdapterEntry(Strict):
     gguf: GgufPath
+    """A GGUF LoRA, or a PEFT folder, which is converted into the cache."""
     scale: float = 1.0
+    """How strongly it is applied: 0.5 is half as strong as it was trained."""
 
     @field_validator("scale")
     @classmethod
@@ -50,7 +54,9 @@ class AdapterEntry(Strict):
 
 class BaseEntry(Strict):
     gguf: GgufPath
+    """The base model."""
     adapters: tuple[AdapterEntry, ...] = ()
+    """What belongs to the base and is on in both views, in this order."""
 
 
 class FtEntry(Strict):
@@ -60,29 +66,65 @@ class FtEntry(Strict):
 
 class Models(Strict):
     base: BaseEntry
+    """What the adapter is compared with."""
     ft: FtEntry
+    """What is checked."""
 
 
 class Defaults(Strict):
+    """How cases are asked and answered. Each is also an option of `loracheck check`, and the option wins."""
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+
     seed: int = Field(default=0, ge=0)
     """Seeds the bootstrap interval. Answers are greedy and need none."""
     prompt: Literal["chat", "raw"] | None = None
     """`chat` uses the model's chat template, `raw` the prompt text alone; left out, chat where there is a template."""
-    max_new_tokens: int = Field(default=256, ge=1)
-    n_ctx: int = Field(default=4096, ge=32)
+    dialect: str = "auto"
+    """How calls are written in answers; `auto` reads it off the model's chat template."""
+    schema_rules: Literal["basic", "strict"] = Field(default="basic", alias="schema")
+    """`strict` also validates arguments by their whole JSON Schema and reports that rate beside the other."""
+    max_new_tokens: int = Field(default=256, ge=1, le=MOST)
+    """Longest answer, in tokens."""
+    n_ctx: int = Field(default=4096, ge=32, le=MOST)
     """Tokens of context for each case."""
-    threads: int = Field(default_factory=default_threads, ge=1)
-    gpu_layers: int = Field(default=0, ge=-1)
+    threads: int = Field(default_factory=default_threads, ge=1, le=512)
+    """CPU threads; left out, by the machine."""
+    gpu_layers: int = Field(default=0, ge=-1, le=MOST)
     """Layers to put on the GPU (Metal or CUDA); -1 for all."""
     parallel: int = Field(default=8, ge=1, le=64)
     """Cases decoded in step. Answers are repeatable for one width, not across widths."""
 
+    @field_validator("dialect")
+    @classmethod
+    def _known_dialect(cls, dialect: str) -> str:
+        if dialect != "auto" and dialect not in DIALECTS:
+            raise ValueError(f"no dialect {dialect!r}; give auto or one of {', '.join(DIALECTS)}")
+        return dialect
+
 
 class Suite(Strict):
     version: int = VERSION
+    """Of this format."""
     models: Models
+    """What is compared with what."""
     defaults: Defaults = Defaults()
+    """How it is run."""
     suite: tuple[AnyProbe, ...] = Field(min_length=1)
+    """What is done, in this order: each entry has a `kind` and a `name` of its own. Noise comes before what it serves;
+    where there is none, the default one is put in front."""
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """Where it was loaded from, if it was."""
+        return self._file
+
+    def loaded_from(self, file: Path) -> Suite:
+        """A copy that knows its file."""
+        suite = self.model_copy()
+        suite._file = file
+        return suite
 
     @field_validator("version")
     @classmethod
@@ -147,7 +189,7 @@ class Suite(Strict):
 
     def with_defaults(self, **changes: Any) -> Suite:
         """A copy with other settings. A new `max_new_tokens` also wins over what single cases ask for."""
-        suite = self.model_copy(update={"defaults": Defaults(**{**dict(self.defaults), **changes})})
+        suite = self.model_copy(update={"defaults": Defaults(**{**self.defaults.model_dump(), **changes})})
         if "max_new_tokens" not in changes:
             return suite
         return suite._with_probes(
@@ -160,13 +202,17 @@ class Suite(Strict):
         )
 
     def with_cases(self, cases: Sequence[Case]) -> Suite:
-        """A copy whose tool_use_fidelity probes all ask these cases."""
-        return self._with_probes(
-            ToolUseFidelityProbe(**{**dict(probe), "cases": tuple(cases)})
-            if isinstance(probe, ToolUseFidelityProbe)
-            else probe
-            for probe in self.suite
-        )
+        """A copy whose tool_use_fidelity probes all ask these cases. CasesError when a probe needs others."""
+        try:
+            return self._with_probes(
+                ToolUseFidelityProbe(**{**dict(probe), "cases": tuple(cases)})
+                if isinstance(probe, ToolUseFidelityProbe)
+                else probe
+                for probe in self.suite
+            )
+        except ValidationError as bad:
+            said = bad.errors()[0]["msg"].removeprefix("Value error, ")
+            raise CasesError(f"these cases do not fit the suite: {said}") from None
 
     def with_nulls(self, runs: int | None = None) -> Suite:
         """A copy that has a noise baseline: its own, or the default one; of `runs` noise adapters when given."""

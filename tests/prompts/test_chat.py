@@ -5,7 +5,7 @@ import json
 import pytest
 
 from loracheck.errors import ModelError
-from loracheck.prompts import ChatTemplate, describe_tools, render_chat
+from loracheck.prompts.chat import ChatTemplate, describe_tools, render_chat
 from suite_factory import CHAT_TEMPLATE, SEARCH
 
 ASK = [{"role": "user", "content": "Find cats."}]
@@ -75,6 +75,27 @@ def test_the_date_of_a_template_is_always_the_same() -> None:
 
 def test_block_tags_leave_no_blank_lines_as_in_transformers() -> None:
     assert render("{% if tools %}\n  {% for t in tools %}\n{{ t.type }}\n  {% endfor %}\n{% endif %}\n") == "function\n"
+
+
+def test_what_a_template_marks_for_training_is_written_like_the_rest() -> None:
+    marked = "{% generation %}\n{{ m.content }}{{ tools | length }}\n{% endgeneration %}\n"
+    assert render("{% for m in messages %}\n" + marked + "{% endfor %}") == "Find cats.1\n"
+
+
+def test_what_is_set_inside_a_mark_for_training_stays_inside() -> None:
+    marked = "{% generation %}{% set a = 2 %}{{ a }}{% endgeneration %}"
+    assert render("{% set a = tools | length %}" + marked + "{{ a }}") == "21"
+
+
+def test_a_template_that_writes_without_end_is_stopped() -> None:
+    with pytest.raises(ModelError, match="it writes more than 4,000,000 characters; use --prompt raw"):
+        render("{% for i in range(99999) %}{{ '%05d' % i * 2000 }}{% endfor %}")
+
+
+def test_a_template_that_complains_at_length_is_cut_short() -> None:
+    with pytest.raises(ModelError) as refused:
+        render("{{ raise_exception('x' * 10**6) }}")
+    assert len(str(refused.value)) < 1000
 
 
 @pytest.mark.parametrize(

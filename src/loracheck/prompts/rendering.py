@@ -1,0 +1,124 @@
+"""Chat templates in a process of their own: a stranger's program may never end, or never have enough memory."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from loracheck.errors import ModelError
+from loracheck.prompts.chat import WAY_OUT, ChatTemplate, render_chat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from loracheck.prompts.chat import Message, ToolSpec
+
+# An ordinary prompt takes a few milliseconds, and the child a tenth of a second to start.
+SECONDS = 10.0
+SECONDS_A_PROMPT = 0.02
+MEMORY = 2**29
+# All prompts together.
+MAX_LETTERS = 256_000_000
+_GLANCE_SECONDS = 0.25
+_TOO_MUCH_MEMORY = f"the model's chat template needs more than {MEMORY // 2**20} MB of memory; {WAY_OUT}"
+# As in engine/child.py: the child finds modules where we do, and never in the folder that we happen to be in.
+_START = "import sys; sys.path[:] = {!r}; from loracheck.prompts import rendering; rendering.serve({!r})"
+
+
+def render_apart(template: ChatTemplate, asked: Sequence[tuple[Sequence[Message], Sequence[ToolSpec]]]) -> list[str]:
+    """`render_chat` for every conversation and its tools, in a child process with limits on time, memory and output."""
+    seconds = SECONDS + SECONDS_A_PROMPT * len(asked)
+    with subprocess.Popen(  # noqa: S603 - ourselves
+        [sys.executable, "-c", _START.format(sys.path, seconds)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # The terminal's Ctrl-C is for us.
+        start_new_session=True,
+    ) as child:
+        try:
+            replies, complaint = _converse(child, pickle.dumps((template, asked)), seconds)
+        finally:
+            child.kill()
+    if child.returncode:
+        raise ModelError(f"the model's chat template {_ended(child.returncode, complaint)}; {WAY_OUT}")
+    prompts = []
+    for line in replies.splitlines():
+        # Not a pickle: a template that broke out of its sandbox could have written it.
+        reply = json.loads(line)
+        if "error" in reply:
+            raise ModelError(reply["error"])
+        prompts.append(reply["prompt"])
+    return prompts
+
+
+def _converse(child: subprocess.Popen[bytes], request: bytes | None, seconds: float) -> tuple[bytes, bytes]:
+    limit = time.monotonic() + seconds
+    while True:
+        try:
+            return child.communicate(request, timeout=_GLANCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            # It was taken the first time.
+            request = None
+        if time.monotonic() > limit:
+            raise ModelError(f"the model's chat template took longer than {seconds:.0f} s; {WAY_OUT}")
+        if sys.platform == "darwin" and _resident_bytes(child.pid) > MEMORY:
+            raise ModelError(_TOO_MUCH_MEMORY)
+
+
+def _resident_bytes(pid: int) -> int:
+    """What a process has in memory. For macOS, which does not hold a process to its limit."""
+    said = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, check=False)  # noqa: S603, S607
+    return int(said.stdout or 0) * 1024
+
+
+def _ended(code: int, complaint: bytes) -> str:
+    words = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return f"ended its process with code {code}" + (f" ({words[:200]})" if words else "")
+
+
+def serve(seconds: float) -> None:
+    """The child: one request from standard input, a line of JSON for each prompt, up to the first that fails."""
+    template, asked = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    _limit(seconds)
+    try:
+        for prompt in _within_bounds(render_chat(template, messages, tools) for messages, tools in asked):
+            _reply(prompt=prompt)
+    except ModelError as error:
+        _reply(error=str(error))
+    except MemoryError:
+        _reply(error=_TOO_MUCH_MEMORY)
+    sys.stdout.flush()
+    # Tidying up after a template may take as long as the template.
+    os._exit(0)
+
+
+def _reply(**said: str) -> None:
+    sys.stdout.write(json.dumps(said) + "\n")
+
+
+def _within_bounds(prompts: Iterable[str]) -> Iterator[str]:
+    letters = 0
+    for prompt in prompts:
+        letters += len(prompt)
+        if letters > MAX_LETTERS:
+            raise ModelError(f"the model's chat template writes more than {MAX_LETTERS:,} characters; {WAY_OUT}")
+        yield prompt
+
+
+def _limit(seconds: float) -> None:
+    """Where the system can: no more memory than this, and no going on for ever once the parent is gone."""
+    try:
+        import resource
+    except ImportError:
+        return
+    for kind, most in ((resource.RLIMIT_CPU, int(seconds) + 1), (resource.RLIMIT_AS, MEMORY)):
+        # A limit that is there already, and lower, is as good.
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(kind, (most, most))
