@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.peft_factory import lora, write_peft
 from loracheck.cli.main import cli, run
 from real import BASE, TOOLCALLER, needs_base
 
@@ -19,6 +20,10 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 RECORDED = (
     '{"cases": [{"prompt": "p", "tool_spec": {"name": "t"}, "gold_tool_name": "t"}],'
     ' "base_outputs": ["{}"], "ft_outputs": ["no"]}\n'
+)
+HELD_OUT = (
+    '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}],'
+    ' "tools": [{"type": "function", "function": {"name": "t"}}]}\n'
 )
 
 
@@ -51,7 +56,11 @@ def test_the_commands_and_the_python_run_in_the_order_of_the_page(
     Path("my.jsonl").write_text(blocks("json")[0], encoding="utf-8")
     Path("tools.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
     Path("recorded.jsonl").write_text(RECORDED, encoding="utf-8")
+    Path("held-out.jsonl").write_text(HELD_OUT, encoding="utf-8")
+    write_peft(Path("peft-folder"), lora("model.layers.0.self_attn.q_proj", (576, 576)))
     for command in commands("loracheck"):
+        if "candidate.json" in command:
+            shutil.copy("out.json", "candidate.json")
         # A verdict of FAIL is an answer too: two questions are too few for most adapters.
         code = run(shlex.split(command)[1:])
         assert code in (0, 1), (command, capfd.readouterr().err)

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
-from loracheck.cli.cases import FORMATS, cases
+from loracheck.cli.cases import FORMATS
+from loracheck.cli.main import cli
 from loracheck.errors import CasesError
 from loracheck.suite.importers import FORMATS as IMPORTERS
 from loracheck.suite.load import load_cases, load_pack, pack_names
@@ -24,7 +25,7 @@ RECORD = {"query": "Find cats.", "tools": [SEARCH], "answers": [{"name": "search
 
 
 def run(*args: object) -> Result:
-    return CliRunner().invoke(cases, [str(arg) for arg in args])
+    return CliRunner().invoke(cli, ["cases", *map(str, args)], prog_name="loracheck")
 
 
 def refusal(*args: object) -> str:

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from loracheck import load_cases
-from loracheck.cli.cases import FORMATS, cases
+from loracheck.cli.cases import FORMATS
+from loracheck.cli.main import cli
 from loracheck.scoring.gold import arguments_match
 from loracheck.suite.case import Case
 from loracheck.suite.schemas import find_bad_schema
@@ -49,5 +50,5 @@ def test_every_command_is_understood(command: str, tmp_path: Path, monkeypatch: 
     record = '{"query": "Hi.", "tools": [{"name": "f"}], "answers": []}\n'
     for name in ("train.jsonl", "xlam.json"):
         Path(name).write_text(record, encoding="utf-8")
-    done = CliRunner().invoke(cases, shlex.split(command))
+    done = CliRunner().invoke(cli, ["cases", *shlex.split(command)])
     assert done.exit_code == 0, done.output

@@ -33,7 +33,7 @@ def to_html(found: Diff, a: str = "A", b: str = "B") -> str:
         lstrip_blocks=True,
     )
     environment.filters["lines"] = lines
-    style = files("loracheck.report.html").joinpath("page/style.css").read_text(encoding="utf-8")
+    style = files("loracheck.report.html").joinpath("templates/style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template("page.jinja").render(
         found=found,
