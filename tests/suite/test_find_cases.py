@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,7 @@ import pytest
 
 from loracheck.errors import CasesError
 from loracheck.suite.load import DEFAULT_PACK, PACKS, find_cases, load_pack, pack_names
-from suite_factory import make_case
+from suite_factory import SEARCH, make_case
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,3 +43,42 @@ def test_a_name_that_is_neither_is_refused_with_the_packs_there_are(tmp_path: Pa
         find_cases(tmp_path / "none.jsonl")
     with pytest.raises(CasesError, match="a folder, not a file"):
         find_cases(tmp_path)
+
+
+OPENAI = {
+    "messages": [
+        {"role": "user", "content": "Find cats."},
+        {"role": "assistant", "tool_calls": [{"function": {"name": "search_web", "arguments": '{"query": "cats"}'}}]},
+    ],
+    "tools": [{"type": "function", "function": SEARCH}],
+}
+
+
+def test_a_file_in_a_format_of_others_is_imported_and_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "held-out.jsonl"
+    path.write_text(f"{json.dumps(OPENAI)}\n{json.dumps({'messages': []})}\n", encoding="utf-8")
+    said: list[str] = []
+    (case,) = find_cases(path, said.append)
+    assert (case.gold, case.gold_arguments) == ("search_web", {"query": "cats"})
+    assert said == [f"{path}: read as openai, 1 cases; 1 records not used (`loracheck cases import` tells more)"]
+
+
+def test_a_conversation_that_waits_for_its_answer_is_a_case_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    case = make_case(prompt=None, messages=[{"role": "user", "content": "Find cats."}])
+    path.write_text(case.model_dump_json(exclude_none=True), encoding="utf-8")
+    assert find_cases(path, lambda _: pytest.fail("told of")) == (case,)
+
+
+def test_a_key_misspelt_in_a_case_of_ours_is_not_taken_for_a_format_of_others(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text('{"prompt": "p", "tool_spc": {"name": "f"}}', encoding="utf-8")
+    with pytest.raises(CasesError, match="did you mean 'tool_spec'"):
+        find_cases(path)
+
+
+def test_a_file_of_others_without_a_usable_record_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "held-out.jsonl"
+    path.write_text('{"conversations": []}', encoding="utf-8")
+    with pytest.raises(CasesError, match="read as sharegpt, and no record could be used"):
+        find_cases(path)

@@ -52,7 +52,12 @@ Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 engine failure,
     multiple=True,
     help="An adapter that belongs to the base, on in both views. Repeat to stack.",
 )
-@click.option("--cases", "cases_file", type=INPUT, help="Cases to ask: JSON lines, a YAML list, or a pack's name.")
+@click.option(
+    "--cases",
+    "cases_file",
+    type=INPUT,
+    help="Cases to ask: a file, ours or OpenAI's, BFCL's, ShareGPT's, xLAM's; or a pack.",
+)
 @click.option("--like", type=INPUT, help="Run a saved report again, on the same files with the same settings.")
 @output_options
 @click.option(
@@ -134,7 +139,7 @@ def _suite(
     """The suite file with the command line's models and cases over it, or a suite made from those alone."""
     from loracheck.suite.load import find_cases, load_suite, quick_suite
 
-    cases = find_cases(cases_file) if cases_file else None
+    cases = find_cases(cases_file, partial(click.echo, err=True)) if cases_file else None
     if file is not None:
         suite = load_suite(file).with_models(base, adapters, base_adapters)
         return suite.with_cases(cases) if cases else suite

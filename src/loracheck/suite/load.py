@@ -11,15 +11,17 @@ from pydantic import RootModel
 from loracheck.errors import CasesError, SuiteError
 from loracheck.probes.tool_use_fidelity import ToolUseFidelityProbe
 from loracheck.suite.case import Case, named_apart
+from loracheck.suite.importers import foreign_format, import_cases
 from loracheck.suite.read import YamlFile, read_json_lines
 from loracheck.suite.suite import BaseEntry, FtEntry, Models, Suite
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from loracheck.suite.suite import AdapterEntry
 
 DEFAULT_PACK = "core"
+YAML = (".yaml", ".yml")
 
 PACKS = {
     "core": "What is asked by default: several tools on offer, every kind of argument.",
@@ -48,7 +50,7 @@ def load_suite(path: str | Path) -> Suite:
 def load_cases(path: str | Path) -> tuple[Case, ...]:
     """Cases from JSON lines, or from a YAML list (.yaml, .yml); each with an id, its number when it has none."""
     path = Path(path)
-    if path.suffix.lower() in (".yaml", ".yml"):
+    if path.suffix.lower() in YAML:
         file = YamlFile(path, CasesError)
         if not isinstance(file.value, list):
             raise CasesError(f"{path}: not a list of cases")
@@ -63,15 +65,28 @@ def load_cases(path: str | Path) -> tuple[Case, ...]:
         raise CasesError(f"{path}: {bad}") from None
 
 
-def find_cases(name: str | Path) -> tuple[Case, ...]:
-    """The cases of a file or, where there is no file of that name, of a built-in pack."""
+def find_cases(name: str | Path, tell: Callable[[str], None] = lambda _: None) -> tuple[Case, ...]:
+    """The cases of a file or, where there is no file of that name, of a built-in pack.
+
+    A file in a format of others is imported, and `tell` hears what was made of it.
+    """
     path = Path(name)
     # A folder named like a pack hides nothing: it could not be read anyway.
     if str(name) in pack_names() and not path.is_file():
         return load_pack(str(name))
     if not path.suffix and not path.exists():
         raise CasesError(f"{path}: no such file, and no built-in pack; the packs are {', '.join(pack_names())}")
-    return load_cases(path)
+    form = None if path.suffix.lower() in YAML else foreign_format(path)
+    return load_cases(path) if form is None else _imported(path, form, tell)
+
+
+def _imported(path: Path, form: str, tell: Callable[[str], None]) -> tuple[Case, ...]:
+    found = import_cases(path, form)
+    left_out = f"; {len(found.skipped)} records not used" if found.skipped else ""
+    tell(f"{path}: read as {form}, {len(found.cases)} cases{left_out} (`loracheck cases import` tells more)")
+    if not found.cases:
+        raise CasesError(f"{path}: read as {form}, and no record could be used; `loracheck cases import` tells why")
+    return found.cases
 
 
 def pack_names() -> tuple[str, ...]:

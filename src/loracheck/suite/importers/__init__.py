@@ -6,10 +6,11 @@ import random
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loracheck.errors import CasesError, InputError
 from loracheck.files import write_atomically
+from loracheck.suite.case import Case
 from loracheck.suite.importers.bfcl import read_bfcl
 from loracheck.suite.importers.draft import Skipped, Taken, to_json
 from loracheck.suite.importers.openai import read_openai
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from loracheck.suite.case import Case
     from loracheck.suite.importers.draft import Imported
 
 FORMATS: dict[str, Callable[[Path], Iterator[Imported]]] = {
@@ -90,6 +90,21 @@ def detect_format(path: Path) -> str:
     seen = f"its first record has the keys {', '.join(keys[:8])}" if keys else "it has no records"
     needed = ", ".join(f"{key} ({form})" for key, form in _TELLING_KEYS.items())
     raise CasesError(f"{path}: no known format: {seen}; a record needs one of {needed}")
+
+
+def foreign_format(path: Path) -> str | None:
+    """The format of a file that does not hold cases of ours; None where it does, or where it is no known one."""
+    record = next((record.value for record in read_records(path) if isinstance(record.value, dict)), {})
+    if record.keys() <= Case.model_fields.keys() and not _is_answered(record):
+        return None
+    return next((form for key, form in _TELLING_KEYS.items() if key in record), None)
+
+
+def _is_answered(record: dict[str, Any]) -> bool:
+    """A conversation that ends with the assistant is training data; one of ours leaves that turn to the model."""
+    messages = record.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    return isinstance(last, dict) and last.get("role") == "assistant"
 
 
 def write_cases(path: Path, cases: Sequence[Case]) -> None:
