@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
 
 .DEFAULT_GOAL := help
-.PHONY: help install model demo test unit lint format bench clean
+.PHONY: help install model demo test unit lint format bench docs torture clean
 
 help:  ## show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,12 @@ format: install  ## let ruff mend what it can
 
 bench: install model  ## measure speed against sequential llama-cpp-python (and PyTorch where it is installed)
 	$(BIN)/python benchmarks/run.py
+
+docs: install  ## write the generated parts of docs/ anew
+	$(BIN)/python docs/generate.py
+
+torture: install model  ## damaged files, full disks, kills, crowds and thousands of cases (up to 30 minutes)
+	PYTHONPATH=tests $(BIN)/python -m torture
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

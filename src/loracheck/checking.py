@@ -12,7 +12,13 @@ from loracheck.engine import TIMEOUT
 from loracheck.engine.child import ChildEngine
 from loracheck.engine.identity import llama_identity, model_identity
 from loracheck.engine.stored import StoredEngine
-from loracheck.preflight import confirm_effect, confirm_schemas, warnings_about, with_converted_adapters
+from loracheck.preflight import (
+    confirm_effect,
+    confirm_schemas,
+    confirm_unchanged,
+    warnings_about,
+    with_converted_adapters,
+)
 from loracheck.probes.base import Bench
 from loracheck.prompts.asking import way_of_asking
 from loracheck.provenance import provenance_of
@@ -57,6 +63,8 @@ def check(
     for adapter in adapters:
         check_fits(adapter, model)
     confirm_schemas(suite)
+    # Taken now, so that a file that changes on the way is noticed at the end.
+    provenance = provenance_of(suite, store.sha256_of)
     asking = way_of_asking(chat_template(model), suite.defaults.prompt, suite.defaults.dialect, model.path)
     with (
         closing(engine) if engine else nullcontext(),
@@ -75,13 +83,14 @@ def check(
             progress=progress,
         )
         probes = tuple(probe.run(bench) for probe in suite.suite)
+    confirm_unchanged(store)
     verdict, score = overall(probes)
     return Report(
         loracheck_version=version("loracheck"),
         verdict=verdict,
         score=score,
         probes=probes,
-        provenance=provenance_of(suite, store.sha256_of),
+        provenance=provenance,
         timing={
             "load_seconds": answers.load_seconds,
             "total_seconds": time.perf_counter() - started,

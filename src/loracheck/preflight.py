@@ -1,11 +1,12 @@
-"""What is made sure of before any case is asked."""
+"""What is made sure of before any case is asked, and after the last."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loracheck.adapters import sha256_of
 from loracheck.adapters.peft import converted, is_peft_folder
-from loracheck.errors import CasesError, EngineError, NoEffectError
+from loracheck.errors import CasesError, EngineError, InputError, NoEffectError
 from loracheck.probes.tool_use_fidelity import ToolUseFidelityProbe
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from loracheck.adapters import AdapterInfo
     from loracheck.engine import Engine, View
+    from loracheck.store import Store
     from loracheck.suite.suite import Suite
 
 # Read by both views before any case is answered, to see whether the adapter computes anything at all.
@@ -68,6 +70,13 @@ def confirm_effect(engine: Engine, base: View, ft: View, adapters: Sequence[Adap
             f"{tried}\n"
             "Was it exported before training, or trained on modules that llama.cpp does not adapt?"
         )
+
+
+def confirm_unchanged(store: Store) -> None:
+    """A verdict on a file that was written while it was used would be about no file at all."""
+    for path in store.changed_files():
+        if not path.is_file() or sha256_of(path) != store.sha256_of(path):
+            raise InputError(f"{path}: the file changed while it was being checked; run the command again")
 
 
 def warnings_about(adapters: Iterable[AdapterInfo]) -> Iterable[str]:

@@ -14,6 +14,7 @@ from loracheck.checking import check
 from loracheck.engine import Completion, Prompt, View
 from loracheck.engine.fake import FakeEngine
 from loracheck.engine.stored import StoredEngine
+from loracheck.errors import InputError
 from loracheck.store import Store
 from suite_factory import Files, answering, call, failing_from, make_case, make_suite
 
@@ -260,7 +261,7 @@ def test_a_store_removed_during_a_run_does_not_change_the_report(suite: Suite, p
     assert findings(report) == findings(run(suite, None)[0])
 
 
-def test_answers_of_an_adapter_replaced_during_the_run_are_not_kept(suite: Suite, path: Path) -> None:
+def test_an_adapter_replaced_during_the_run_gets_no_verdict_and_its_answers_are_not_kept(suite: Suite, path: Path) -> None:
     adapter = suite.models.ft.adapters[0].gguf
 
     def retrain(prompt: Prompt) -> str:
@@ -268,9 +269,8 @@ def test_answers_of_an_adapter_replaced_during_the_run_are_not_kept(suite: Suite
             write_adapter(adapter, lora_tensors(seed=9))
         return call()
 
-    report, _ = run(suite, path, answering(ft=retrain))
-    (warning,) = report.warnings
-    assert "has changed since this run began" in warning
+    with pytest.raises(InputError, match=r"adapter\.gguf: the file changed while it was being checked"):
+        run(suite, path, answering(ft=retrain))
     write_adapter(adapter)
     assert [case for _, case in run(suite, path)[1]] == [f"case{number}" for number in range(2, CASES + 1)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 import click
@@ -18,7 +19,7 @@ from loracheck.cli.inspect import inspect
 from loracheck.cli.null import null
 from loracheck.cli.report import report
 from loracheck.cli.score import score
-from loracheck.errors import LoracheckError
+from loracheck.errors import InputError, LoracheckError
 from loracheck.report.text import visible
 
 INTERRUPTED = 130
@@ -68,6 +69,11 @@ def run(args: list[str] | None = None) -> int:
         # click puts an Abort around the interrupt, which may say what is kept.
         click.echo(" ".join(("Interrupted.", *map(str, (stop.__cause__ or stop).args))), err=True)
         return INTERRUPTED
+    except OSError as error:
+        # Most likely a full disk behind standard output: what is printed at the end, once more, would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        click.echo(f"Error: {error.filename or 'standard output'}: {error.strerror}", err=True)
+        return InputError.exit_code
     except SystemExit:
         # click's own answer to a closed pipe.
         return CUT_SHORT

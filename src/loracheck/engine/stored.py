@@ -31,7 +31,6 @@ class StoredEngine:
         self._load = load
         self._identity = {"version": _VERSION, **identity}
         self._engine: Engine | None = None
-        self._told_of_change = False
         self.load_seconds = 0.0
         self.from_store = 0
         """Answers that the store had."""
@@ -97,15 +96,9 @@ class StoredEngine:
         return [{**shared, **one} for one in asked]
 
     def _keep(self, kind: str, about: Mapping[str, Any], value: Mapping[str, Any]) -> None:
-        if not self._store.is_on:
-            return
         # A file written anew since it was hashed may or may not be what the engine has loaded.
-        changed = self._store.changed_files()
-        if not changed:
+        if self._store.is_on and not self._store.changed_files():
             self._store.put(kind, about, value)
-        elif not self._told_of_change:
-            self._told_of_change = True
-            self._store.warnings.append(f"{changed[0]}: the file has changed since this run began; run it again")
 
 
 def _asks_for_trace(prompt: Prompt, completion: Completion) -> bool:
