@@ -261,7 +261,7 @@ def test_a_store_removed_during_a_run_does_not_change_the_report(suite: Suite, p
     assert findings(report) == findings(run(suite, None)[0])
 
 
-def test_an_adapter_replaced_during_the_run_gets_no_verdict_and_its_answers_are_not_kept(suite: Suite, path: Path) -> None:
+def test_an_adapter_replaced_during_the_run_gets_no_verdict_and_nothing_is_kept(suite: Suite, path: Path) -> None:
     adapter = suite.models.ft.adapters[0].gguf
 
     def retrain(prompt: Prompt) -> str:
