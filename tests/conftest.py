@@ -26,6 +26,12 @@ def _outside_github_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
 
 
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For tests on the real model that may know each other's answers: the same noise is asked but once."""
+    return tmp_path_factory.mktemp("shared-cache")
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     return write_files(tmp_path)

@@ -15,7 +15,7 @@ from loracheck.cli.main import run
 from loracheck.demo import ADAPTERS, adapter_file
 from loracheck.report.json import to_json
 from loracheck.report.model import ProbeReport, Report
-from loracheck.store import Store
+from loracheck.store import FILE_NAME, Store
 from real import BASE, needs_model
 
 SUBSET = 12
@@ -23,10 +23,10 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+def reports(shared_cache: Path) -> dict[str, Report]:
     """All three, sharing one store as `loracheck demo` does."""
     found = {}
-    with Store(tmp_path_factory.mktemp("store") / "answers.sqlite") as store:
+    with Store(shared_cache / FILE_NAME) as store:
         for name, adapter in ADAPTERS.items():
             suite = adapter.suite(BASE)
             [cases] = [probe.cases for probe in suite.suite if probe.kind == "tool_use_fidelity"]

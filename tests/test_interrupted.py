@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = needs_model
 
-CASES = 12
+CASES = 10
 
 
 def command(folder: Path, report: str, *options: str) -> list[str]:
@@ -31,7 +31,7 @@ def command(folder: Path, report: str, *options: str) -> list[str]:
         )
     )
     files = ["--base", str(BASE), "--adapter", str(TOOLCALLER), "--cases", str(cases), "--json", str(folder / report)]
-    return [sys.executable, "-m", "loracheck", "check", *files, "--no-null", "--max-new-tokens", "24", *options]
+    return [sys.executable, "-m", "loracheck", "check", *files, "--no-null", "--max-new-tokens", "16", *options]
 
 
 def stop_halfway(arguments: list[str], cache: Path, how: signal.Signals) -> tuple[int, str, float]:

@@ -48,9 +48,10 @@ def test_every_command_is_listed() -> None:
 @pytest.mark.engine
 @needs_base
 def test_the_commands_and_the_python_run_in_the_order_of_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LORACHECK_CACHE", str(shared_cache))
     Path("model.gguf").symlink_to(BASE)
     shutil.copy(TOOLCALLER, "mine.gguf")
     Path("my.jsonl").write_text(blocks("json")[0], encoding="utf-8")
