@@ -31,7 +31,7 @@ def demo_prompts(count: int, max_new_tokens: int) -> list[Prompt]:
     return [
         Prompt(
             case.id,
-            render_chat(template, [{"role": "user", "content": case.prompt}], [case.tool_spec.spec()]),
+            render_chat(template, case.conversation, [tool.spec() for tool in case.surface]),
             max_new_tokens,
         )
         for case in load_pack("demo")[:count]
