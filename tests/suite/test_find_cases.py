@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.resources import files
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -82,3 +84,14 @@ def test_a_file_of_others_without_a_usable_record_says_so(tmp_path: Path) -> Non
     path.write_text('{"conversations": []}', encoding="utf-8")
     with pytest.raises(CasesError, match="read as sharegpt, and no record could be used"):
         find_cases(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_cases_may_come_out_of_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    line = make_case().model_dump_json(exclude_unset=True, exclude_none=True)
+    writer = Thread(target=pipe.write_text, args=(line, "utf-8"), daemon=True)
+    writer.start()
+    assert find_cases(pipe) == (make_case(),)
+    writer.join(5)

@@ -76,7 +76,8 @@ def find_cases(name: str | Path, tell: Callable[[str], None] = lambda _: None) -
         return load_pack(str(name))
     if not path.suffix and not path.exists():
         raise CasesError(f"{path}: no such file, and no built-in pack; the packs are {', '.join(pack_names())}")
-    form = None if path.suffix.lower() in YAML else foreign_format(path)
+    # A pipe can be read but once, so what comes out of one is taken for cases of ours.
+    form = foreign_format(path) if path.is_file() and path.suffix.lower() not in YAML else None
     return load_cases(path) if form is None else _imported(path, form, tell)
 
 
