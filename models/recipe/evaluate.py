@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from loracheck.adapters import chat_template, read_model_header
 from loracheck.engine import AdapterUse, Prompt, Settings, View
 from loracheck.engine.llama import LlamaEngine
-from loracheck.probes.trial import read_side
+from loracheck.probes.trial import expectation_of, read_side
 from loracheck.prompts import render_chat
 from loracheck.scoring.dialects import PLAIN
 from loracheck.suite.load import load_pack
@@ -50,7 +50,10 @@ def main() -> None:
             for name, stack in VIEWS.items():
                 uses = tuple(AdapterUse(args.adapters / f"{a}.gguf") for a in stack)
                 answers = dict(engine.answer(View(name, uses), prompts))
-                sides = [read_side(case, answers[i], None, PLAIN, strict=False) for i, case in enumerate(cases)]
+                sides = [
+                    read_side(case, expectation_of(case), answers[i], None, PLAIN, strict=False)
+                    for i, case in enumerate(cases)
+                ]
                 _say(f"{pack:6}{name:24}{len(cases):6}{_figures(sides)}")
                 if args.answers:
                     for case, side in zip(cases, sides, strict=True):

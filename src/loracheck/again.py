@@ -26,12 +26,8 @@ def suite_of(report: Report, source: Path, sha256_of: Callable[[Path], str]) -> 
         recorded = [entry["sha256"] for entry in _files(report.provenance)]
     except (KeyError, TypeError, ValidationError):
         raise ReportError(f"{source}: the report does not hold its suite; it is of an older loracheck") from None
-    models = suite.models
-    suite = suite.with_models(
-        _found(models.base.gguf, source),
-        [entry.model_copy(update={"gguf": _found(entry.gguf, source)}) for entry in models.ft.adapters],
-        [entry.model_copy(update={"gguf": _found(entry.gguf, source)}) for entry in models.base.adapters],
-    )
+    suite = suite.with_models(_found(suite.models.base.gguf, source))
+    suite = suite.with_adapter_files(lambda path: _found(path, source))
     used = [suite.models.base.gguf, *(entry.gguf for entry in suite.adapter_entries)]
     for path, digest in zip(used, recorded, strict=True):
         if not path.is_file():

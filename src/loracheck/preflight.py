@@ -23,17 +23,8 @@ EFFECT_TEXT = "Call the tool search_web to find the capital of France."
 
 def with_converted_adapters(suite: Suite) -> Suite:
     """The suite with a GGUF file in the place of every PEFT folder."""
-    base = suite.models.base
-    if not any(is_peft_folder(entry.gguf) for entry in suite.adapter_entries):
-        return suite
-    tuned, own = (
-        [
-            entry.model_copy(update={"gguf": converted(entry.gguf, base.gguf)}) if is_peft_folder(entry.gguf) else entry
-            for entry in entries
-        ]
-        for entries in (suite.models.ft.adapters, base.adapters)
-    )
-    return suite.with_models(adapters=tuned, base_adapters=own)
+    base = suite.models.base.gguf
+    return suite.with_adapter_files(lambda path: converted(path, base) if is_peft_folder(path) else path)
 
 
 def confirm_schemas(suite: Suite) -> None:

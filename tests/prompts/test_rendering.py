@@ -13,6 +13,7 @@ import pytest
 
 from loracheck import check
 from loracheck.errors import ModelError
+from loracheck.processes import serving
 from loracheck.prompts import ChatTemplate, render_chat, rendering
 from loracheck.prompts.asking import way_of_asking
 from loracheck.prompts.rendering import render_apart
@@ -95,8 +96,11 @@ def test_a_template_of_a_gigabyte_of_output_is_stopped_at_the_most_a_prompt_may_
 
 
 def test_all_prompts_together_have_a_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    start = rendering._START.replace("rendering.serve", "rendering.MAX_LETTERS = 25; rendering.serve")
-    monkeypatch.setattr(rendering, "_START", start)
+    def with_a_small_limit(*called: object) -> list[str]:
+        *python, start = serving(*called)  # type: ignore[arg-type]
+        return [*python, start.replace("rendering.serve", "rendering.MAX_LETTERS = 25; rendering.serve")]
+
+    monkeypatch.setattr(rendering, "serving", with_a_small_limit)
     source = ChatTemplate("{{ tools | length }}123456789")
     assert render_apart(source, ASKED * 2) == ["1123456789"] * 2
     with pytest.raises(ModelError, match="writes more than 25 characters"):
@@ -104,7 +108,8 @@ def test_all_prompts_together_have_a_limit_too(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_child_that_dies_is_an_error_that_quotes_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "_START", "import sys; sys.exit('out of luck')  # {} {}")
+    unlucky = [sys.executable, "-c", "import sys; sys.exit('out of luck')"]
+    monkeypatch.setattr(rendering, "serving", lambda *_: unlucky)
     assert refusal("hello").startswith("the model's chat template ended its process with code 1 (out of luck)")
 
 

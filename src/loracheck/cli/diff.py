@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loracheck.cli.options import INPUT, OUTPUT
+from loracheck.cli.options import COLOR, INPUT, OUTPUT
 from loracheck.cli.outputs import write_output
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ B is worse when, in a probe that both have,
 @click.argument("b", type=INPUT)
 @click.option("--json", "json_file", type=OUTPUT, help="Write the whole diff here.")
 @click.option("--html", "html_file", type=OUTPUT, help="Write it as a page for the browser.")
-@click.option("--color/--no-color", default=None, help="Colours.  [default: on a terminal, unless NO_COLOR is set]")
+@COLOR
 @click.pass_context
 def diff(
     ctx: click.Context, /, a: Path, b: Path, json_file: Path | None, html_file: Path | None, color: bool | None

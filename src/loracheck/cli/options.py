@@ -55,5 +55,8 @@ class DialectOption(_TextType):
         return str(value)
 
 
+COLOR = click.option(
+    "--color/--no-color", default=None, help="Colours.  [default: on a terminal, unless NO_COLOR is set]"
+)
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 INPUT = click.Path(path_type=Path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loracheck.cli.options import OUTPUT
+from loracheck.cli.options import COLOR, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,9 +86,7 @@ def output_options(command: Callable[..., None]) -> Callable[..., None]:
         files = {form: path for form in _FILES if (path := options.pop(f"{form}_file")) is not None}
         command(*args, outputs=Outputs(files, color), **options)
 
-    decorated: Any = click.option(
-        "--color/--no-color", default=None, help="Colours.  [default: on a terminal, unless NO_COLOR is set]"
-    )(with_outputs)
+    decorated: Any = COLOR(with_outputs)
     for form, text in reversed(_FILES.items()):
         decorated = click.option(f"--{form}", f"{form}_file", type=OUTPUT, help=text)(decorated)
     return decorated  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loracheck.cli.options import INPUT, OUTPUT
+from loracheck.cli.options import COLOR, INPUT, OUTPUT
 from loracheck.cli.outputs import rendered, write_output
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Examples:
     help="Markdown is for pull requests, JUnit XML for CI, HTML for a browser.",
 )
 @click.option("-o", "--output", type=OUTPUT, help="Write to this file instead of standard output.")
-@click.option("--color/--no-color", default=None, help="Colours.  [default: on a terminal, unless NO_COLOR is set]")
+@COLOR
 def report(file: Path, form: str, output: Path | None, color: bool | None) -> None:
     """Show a report that `loracheck check --json` wrote.
 

@@ -7,7 +7,6 @@ import pickle
 import shutil
 import signal
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from loracheck.engine import TIMEOUT, Noise
 from loracheck.errors import EngineError
+from loracheck.processes import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from loracheck.engine import Completion, Fingerprint, Prompt, Settings, View
 
 _LOG_LINES = 6
-# The child finds modules where we do, and never in the folder that we happen to be in.
-_START = "import sys; sys.path[:] = {!r}; from loracheck.engine import worker; worker.serve({!r})"
 
 
 class ChildEngine:
@@ -40,7 +38,7 @@ class ChildEngine:
         self._log = self.folder / "llama.log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - ourselves
-                [sys.executable, "-c", _START.format(sys.path, str(self.folder))],
+                serving("loracheck.engine.worker", str(self.folder)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from loracheck.scoring.calibrate import deciding_rank
 from loracheck.scoring.changes import counts, transitions
 from loracheck.scoring.dialects import DIALECTS
 from loracheck.scoring.drift import ReadAnswer, measure_drift
@@ -23,17 +24,17 @@ if TYPE_CHECKING:
 FEW_CASES = 8
 
 
-def changes(trials: Sequence[Trial], floor: float) -> dict[str, Any]:
-    """What became of the answers, the paired tests on it, and what so many cases can tell at all."""
-    asked = [trial for trial in trials if trial.expects_call]
+def changes(asked: Sequence[Trial], floor: float) -> dict[str, Any]:
+    """What became of the answers that should be calls, the paired tests on it, and what so many cases can tell."""
     base, ft = ([side.reading.outcome for side in sides] for sides in _sides(asked))
     validity = pair(*([side.reading.valid for side in sides] for sides in _sides(asked)))
-    interval = delta_interval(validity)
+    test = _test(validity)
+    interval = test["interval_95"]
     return {
         "outcomes": {"base": counts(base), "ft": counts(ft)},
         "transitions": transitions(base, ft),
         "paired": {
-            "validity": _test(validity),
+            "validity": test,
             "exact_call": _test(pair(*([side.exact for side in sides] for sides in _sides(asked)))),
         },
         "power": {
@@ -118,12 +119,12 @@ def dialect(trials: Sequence[Trial], detected: Detection) -> dict[str, Any]:
     }
 
 
-def null_p(trials: Sequence[Trial], samples: Mapping[float, NullSamples]) -> float | None:
+def null_p(asked: Sequence[Trial], samples: Mapping[float, NullSamples]) -> float | None:
     """The exact chance that noise would do as well, from the noise nearest to the adapter's own rank."""
     if not samples:
         return None
-    sample = samples[min(sorted(samples), key=lambda rank: abs(rank - 1))]
-    valid = [trial.ft.reading.valid for trial in trials if trial.expects_call]
+    sample = samples[deciding_rank(samples)]
+    valid = [trial.ft.reading.valid for trial in asked]
     return null_p_value(sum(valid), len(valid), sum(sample.valid), len(sample.valid) * sample.cases)
 
 
@@ -149,9 +150,8 @@ def doubts(trials: Sequence[Trial], evidence: Mapping[str, Any]) -> Iterable[str
         )
 
 
-def _sides(trials: Iterable[Trial]) -> tuple[list[Side], list[Side]]:
-    listed = list(trials)
-    return [trial.base for trial in listed], [trial.ft for trial in listed]
+def _sides(trials: Sequence[Trial]) -> tuple[list[Side], list[Side]]:
+    return [trial.base for trial in trials], [trial.ft for trial in trials]
 
 
 def _share(flags: Iterable[bool | None]) -> float | None:

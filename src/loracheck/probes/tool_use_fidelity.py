@@ -18,9 +18,8 @@ from loracheck.suite.case import Case, named_apart
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from loracheck.engine import Completion
+    from loracheck.engine import Completion, Prompt
     from loracheck.probes.base import Bench, NullSamples
-    from loracheck.probes.trial import Side
     from loracheck.scoring import Judgement
 
 
@@ -63,30 +62,31 @@ class ToolUseFidelityProbe(Probe):
         calls = [answer.trace if read_calls(answer.text, bench.dialect.name).calls else None for answer in base]
         followed = [replace(prompt, follow=trace) for prompt, trace in zip(prompts, calls, strict=True)]
         ft = bench.answer(bench.ft, followed, "ft")
-        trials = [
-            Trial(case, prompt, self._read(bench, case, base_answer), self._read(bench, case, ft_answer))
-            for case, prompt, base_answer, ft_answer in zip(self.cases, prompts, base, ft, strict=True)
-        ]
+        trials = [self._trial(bench, *parts) for parts in zip(self.cases, prompts, base, ft, strict=True)]
         # Whether a call is valid is no question where none should be made.
         asked = [trial for trial in trials if trial.expects_call]
         samples = self._noise(bench, asked)
-        return self._report(bench, self._judge(bench, asked, samples), trials, samples)
+        return self._report(bench, self._judge(bench, asked, samples), trials, asked, samples)
 
-    def _read(self, bench: Bench, case: Case, answer: Completion) -> Side:
-        return read_side(case, answer, self.allowed_tools, bench.dialect.name, strict=bench.strict_schema)
+    def _trial(self, bench: Bench, case: Case, prompt: Prompt, base: Completion, ft: Completion) -> Trial:
+        expected = expectation_of(case)
+        sides = (
+            read_side(case, expected, answer, self.allowed_tools, bench.dialect.name, strict=bench.strict_schema)
+            for answer in (base, ft)
+        )
+        return Trial(case, expected, prompt, *sides)
 
     def _noise(self, bench: Bench, asked: Sequence[Trial]) -> Mapping[float, NullSamples]:
         if bench.baseline is None or not asked:
             return {}
         prompts = [trial.prompt for trial in asked]
-        return bench.baseline.samples(bench, prompts, [expectation_of(trial.case) for trial in asked])
+        return bench.baseline.samples(bench, prompts, [trial.expected for trial in asked])
 
     def _judge(self, bench: Bench, asked: Sequence[Trial], samples: Mapping[float, NullSamples]) -> Judgement:
-        base, ft = ([trial.base.answer for trial in asked], [trial.ft.answer for trial in asked])
         return judge(
-            [expectation_of(trial.case) for trial in asked],
-            base,
-            ft,
+            [trial.expected for trial in asked],
+            [trial.base.answer for trial in asked],
+            [trial.ft.answer for trial in asked],
             calibrations={
                 multiplier: calibrate(sample.valid, sample.cases, self.assert_z_gte)
                 for multiplier, sample in samples.items()
@@ -99,11 +99,16 @@ class ToolUseFidelityProbe(Probe):
         )
 
     def _report(
-        self, bench: Bench, judgement: Judgement, trials: Sequence[Trial], samples: Mapping[float, NullSamples]
+        self,
+        bench: Bench,
+        judgement: Judgement,
+        trials: Sequence[Trial],
+        asked: Sequence[Trial],
+        samples: Mapping[float, NullSamples],
     ) -> ProbeReport:
         found = {
             **judgement.evidence,
-            **evidence.changes(trials, self.assert_validity_delta_gte),
+            **evidence.changes(asked, self.assert_validity_delta_gte),
             **evidence.accuracy(trials),
             "drift": evidence.drift(trials),
             "dialect": evidence.dialect(trials, bench.dialect),
@@ -113,7 +118,7 @@ class ToolUseFidelityProbe(Probe):
         }
         noise = bench.baseline.probe if bench.baseline else None
         found["null"] |= {
-            "p_value": evidence.null_p(trials, samples),
+            "p_value": evidence.null_p(asked, samples),
             "on": noise and noise.on,
             "match": noise and noise.match,
         }

@@ -59,9 +59,14 @@ class Side:
 
 
 def read_side(
-    case: Case, completion: Completion, allowed_tools: Collection[str] | None, dialect: str, *, strict: bool
+    case: Case,
+    expected: Expectation,
+    completion: Completion,
+    allowed_tools: Collection[str] | None,
+    dialect: str,
+    *,
+    strict: bool,
 ) -> Side:
-    expected = expectation_of(case)
     reading = read_answer(expected, Answer(completion.text, completion.truncated), allowed_tools, dialect)
     call = reading.call if reading.valid else None
     strict_valid = None
@@ -86,6 +91,7 @@ def read_side(
 @dataclass(frozen=True, slots=True)
 class Trial:
     case: Case
+    expected: Expectation
     prompt: Prompt
     base: Side
     ft: Side

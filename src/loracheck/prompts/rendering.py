@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from loracheck.errors import ModelError
+from loracheck.processes import serving
 from loracheck.prompts.chat import WAY_OUT, ChatTemplate, render_chat
 
 if TYPE_CHECKING:
@@ -27,15 +28,13 @@ MEMORY = 2**29
 MAX_LETTERS = 256_000_000
 _GLANCE_SECONDS = 0.25
 _TOO_MUCH_MEMORY = f"the model's chat template needs more than {MEMORY // 2**20} MB of memory; {WAY_OUT}"
-# As in engine/child.py: the child finds modules where we do, and never in the folder that we happen to be in.
-_START = "import sys; sys.path[:] = {!r}; from loracheck.prompts import rendering; rendering.serve({!r})"
 
 
 def render_apart(template: ChatTemplate, asked: Sequence[tuple[Sequence[Message], Sequence[ToolSpec]]]) -> list[str]:
     """`render_chat` for every conversation and its tools, in a child process with limits on time, memory and output."""
     seconds = SECONDS + SECONDS_A_PROMPT * len(asked)
     with subprocess.Popen(  # noqa: S603 - ourselves
-        [sys.executable, "-c", _START.format(sys.path, seconds)],
+        serving("loracheck.prompts.rendering", seconds),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

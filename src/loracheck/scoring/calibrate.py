@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 MIN_STD = 1e-6
 
@@ -53,6 +53,11 @@ def calibrate(valid_counts: Sequence[int], cases_per_run: int, z_floor: float) -
         )
         return Calibration(mean, std, runs, rates, usable=False, why=why)
     return Calibration(mean, std, runs, rates)
+
+
+def deciding_rank(ranks: Iterable[float]) -> float:
+    """Of several rank multipliers, the one nearest to the adapter's own rank; the smaller of two as near."""
+    return min(sorted(ranks), key=lambda rank: abs(rank - 1))
 
 
 def z_score(rate: float, calibration: Calibration | None) -> float | None:

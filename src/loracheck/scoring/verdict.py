@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from .calibrate import why_no_z, z_score
+from .calibrate import deciding_rank, why_no_z, z_score
 from .dialects import PLAIN
 from .interval import bootstrap_ci_95
 from .judgement import FAIL, PASS, SKIP, Judgement, keep_finite
@@ -60,7 +60,7 @@ def judge(
     )
     rates = measure(base_readings, ft_readings)
     by_rank = dict(sorted((calibrations or {}).items()))
-    calibration = by_rank[min(by_rank, key=lambda rank: abs(rank - 1))] if by_rank else None
+    calibration = by_rank[deciding_rank(by_rank)] if by_rank else None
     why = (no_calibration_why or "none was run") if calibration is None else why_no_z(calibration)
     raw = rates.json_valid_rate_ft
     z = None if raw is None else z_score(raw, calibration)

@@ -17,7 +17,7 @@ from loracheck.scoring.dialects import DIALECTS
 from loracheck.suite.case import Strict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from loracheck.probes.base import Probe
     from loracheck.suite.case import Case
@@ -186,6 +186,14 @@ class Suite(Strict):
         )
         changed_ft = FtEntry(adapters=tuple(adapters) or models.ft.adapters)
         return self.model_copy(update={"models": Models(base=changed_base, ft=changed_ft)})
+
+    def with_adapter_files(self, find: Callable[[Path], Path]) -> Suite:
+        """A copy in which every adapter's file is what `find` makes of it."""
+        ft, own = (
+            [entry.model_copy(update={"gguf": find(entry.gguf)}) for entry in entries]
+            for entries in (self.models.ft.adapters, self.models.base.adapters)
+        )
+        return self.with_models(adapters=ft, base_adapters=own)
 
     def with_defaults(self, **changes: Any) -> Suite:
         """A copy with other settings. A new `max_new_tokens` also wins over what single cases ask for."""
