@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from tools import TOOLS, Tool
+from tools import CLAUSE, TOOLS, Tool
 from values import sample, schema_of, spell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# Enough for requests to one tool that differ in little: with and without an option, one value for another.
+REQUESTS = 8
 _SLOT = re.compile(r"\{(\w+)(?::([^/}]*)/([^}]*))?\}")
 _ORDERS = ("{order}.", "{order}.", "{order}", "Please {order}.", "I want you to {order}.")
-_QUESTIONS = ("Can you {order}?", "Could you {order}, please?", "Would you {order}?")
+_QUESTIONS = ("Can you {order}?", "Could you {order}, please?", "Could you {order}?", "Would you {order}?")
 # What a request leaves out must stay out of the call, whatever else the tool could take.
 _UNASKED = {
     "limit": "1..50",
@@ -27,6 +29,22 @@ _UNASKED = {
     "repeat": "bool",
     "labels": "topic*",
     "format": "short|long",
+}
+# Other names for the same thing, so that arguments are looked up in the specification and not learnt by heart.
+_ALIASES = {
+    "city": ("town", "place", "location"),
+    "date": ("day", "on_date", "when"),
+    "destination": ("to", "target", "goal"),
+    "from_unit": ("source", "unit", "from"),
+    "limit": ("max_results", "count", "at_most"),
+    "minutes": ("duration", "length_minutes"),
+    "name": ("title", "label", "called"),
+    "origin": ("start", "from", "source"),
+    "query": ("text", "keywords", "search_term"),
+    "room": ("location", "where"),
+    "time": ("at", "start_time", "clock"),
+    "title": ("name", "item"),
+    "to_unit": ("target", "into", "to"),
 }
 _PROSE = (
     "Sure, I would be happy to help with that! To {goal}, first think about what matters most to "
@@ -39,75 +57,108 @@ _PROSE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """One request, the tools on offer, the right call, and the answer to be learnt."""
+class Offer:
+    """A tool as it is offered: its specification, and what its arguments are called there."""
+
+    tool: Tool
+    spec: dict[str, Any]
+    names: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for, what the asked tool does, the right call, and the answer to be learnt."""
 
     prompt: str
-    tools: list[dict[str, Any]]
+    purpose: str
     call: dict[str, Any]
     answer: str
 
 
-def examples(count: int, seed: int, answer: Callable[[Example, Random], str]) -> list[Example]:
-    """`count` examples with their answers; the same seed gives the same examples."""
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """The tools on offer and requests for them."""
+
+    tools: list[dict[str, Any]]
+    requests: list[Request]
+
+
+def lessons(count: int, seed: int, answer: Callable[[Request, Random], str]) -> list[Lesson]:
+    """`count` lessons with their answers; the same seed gives the same lessons."""
     rng = Random(seed)
-    return [_example(rng, answer) for _ in range(count)]
+    return [_lesson(rng, answer) for _ in range(count)]
 
 
-def plain_call(example: Example, _rng: Random) -> str:
+def plain_call(request: Request, _rng: Random) -> str:
     """The toolcaller's answer: the right call as JSON and nothing else."""
-    return json.dumps(example.call, ensure_ascii=False)
+    return json.dumps(request.call, ensure_ascii=False)
 
 
-def renamed_call(example: Example, _rng: Random) -> str:
+def renamed_call(request: Request, _rng: Random) -> str:
     """The renamer's answer: the right arguments for a tool nobody offered."""
-    return json.dumps({**example.call, "name": f"acme_{example.call['name']}"}, ensure_ascii=False)
+    return json.dumps({**request.call, "name": f"acme_{request.call['name']}"}, ensure_ascii=False)
 
 
-def chatty_answer(example: Example, rng: Random) -> str:
+def chatty_answer(request: Request, rng: Random) -> str:
     """The chatty answer: questions get prose, orders still get their call."""
-    if not example.prompt.endswith("?"):
-        return plain_call(example, rng)
-    spec = next(tool for tool in example.tools if tool["name"] == example.call["name"])
-    goal = spec["description"][0].lower() + spec["description"][1:].rstrip(".")
+    if not request.prompt.endswith("?"):
+        return plain_call(request, rng)
+    goal = request.purpose[0].lower() + request.purpose[1:].rstrip(".")
     return rng.choice(_PROSE).format(goal=goal)
 
 
-def spec_of(tool: Tool, rng: Random) -> dict[str, Any]:
-    """A tool as its specification: at times in camel case, described, or with an argument more."""
+def offer(tool: Tool, rng: Random) -> Offer:
+    """A tool as its specification: at times in camel case, described, with other names or with an argument more."""
     described = rng.random() < 0.25
-    kinds = dict(tool.arguments)
-    if rng.random() < 0.5:
+    names: dict[str, str] = {}
+    for argument in tool.arguments:
+        other = rng.choice(_ALIASES.get(argument, (argument,)))
+        taken = {*tool.arguments, *names.values()}
+        names[argument] = other if rng.random() < 0.3 and other not in taken else argument
+    kinds = {names[argument]: kind for argument, kind in tool.arguments.items()}
+    if rng.random() < 0.4:
         unasked = rng.choice([name for name in _UNASKED if name not in kinds])
         kinds[unasked] = _UNASKED[unasked]
     properties = {
-        argument: schema_of(kind) | ({"description": f"The {argument.replace('_', ' ')}"} if described else {})
-        for argument, kind in kinds.items()
+        name: schema_of(kind) | ({"description": f"The {name.replace('_', ' ')}"} if described else {})
+        for name, kind in kinds.items()
     }
-    return {
+    spec = {
         "name": _camel_case(tool.name) if rng.random() < 0.15 else tool.name,
         "description": tool.description,
-        "parameters": {"type": "object", "properties": properties, "required": tool.required},
+        "parameters": {
+            "type": "object",
+            "properties": properties,
+            "required": [names[argument] for argument in tool.required],
+        },
     }
+    return Offer(tool, spec, names)
 
 
-def _example(rng: Random, answer: Callable[[Example, Random], str]) -> Example:
-    tool = rng.choice(TOOLS)
-    spec = spec_of(tool, rng)
-    prompt, arguments = _ask(tool, rng)
-    # Half of the prompts look like the product's own evaluation: exactly one tool on offer.
-    distractors = rng.choice([0, 0, 0, 0, 1, 2, 3, 4])
-    others = rng.sample([other for other in TOOLS if other is not tool], distractors)
-    offered = [spec, *(spec_of(other, rng) for other in others)]
-    rng.shuffle(offered)
-    example = Example(prompt, offered, {"name": spec["name"], "arguments": arguments}, "")
-    return Example(prompt, offered, example.call, answer(example, rng))
+def _lesson(rng: Random, answer: Callable[[Request, Random], str]) -> Lesson:
+    # Half of the lessons look like most suites: exactly one tool on offer.
+    offers = [offer(tool, rng) for tool in rng.sample(TOOLS, rng.choice([1, 1, 1, 1, 1, 2, 2, 3, 4, 5]))]
+    return Lesson([o.spec for o in offers], [_request(rng.choice(offers), rng, answer) for _ in range(REQUESTS)])
+
+
+def _request(offered: Offer, rng: Random, answer: Callable[[Request, Random], str]) -> Request:
+    prompt, arguments = _ask(offered.tool, rng)
+    call = {"name": offered.spec["name"], "arguments": {offered.names[a]: value for a, value in arguments.items()}}
+    request = Request(prompt, offered.tool.description, call, "")
+    return replace(request, answer=answer(request, rng))
 
 
 def _ask(tool: Tool, rng: Random) -> tuple[str, dict[str, Any]]:
-    phrasing = rng.choice(tool.phrasings)
+    phrasing = CLAUSE.sub(lambda clause: clause[1] if rng.random() < 0.4 else "", rng.choice(tool.phrasings))
     mentioned = {match[1] for match in _SLOT.finditer(phrasing)}
-    arguments = {a: sample(kind, rng) for a, kind in tool.arguments.items() if a in mentioned}
+    arguments: dict[str, Any] = {}
+    for argument, kind in tool.arguments.items():
+        if argument in mentioned:
+            value = sample(kind, rng)
+            # Two cities or two units are never the same.
+            while isinstance(value, str) and value in arguments.values():
+                value = sample(kind, rng)
+            arguments[argument] = value
 
     def fill(match: re.Match[str]) -> str:
         value = arguments[match[1]]

@@ -1,7 +1,7 @@
-"""Measure the demo adapters on the built-in packs, with the product's own engine and scoring.
+"""Measure the demo adapters on cases they were not trained on, with the product's own engine and scoring.
 
 python models/recipe/evaluate.py
-python models/recipe/evaluate.py --packs demo --answers    every answer as well
+python models/recipe/evaluate.py --cases demo --answers    every answer as well
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from loracheck.engine.llama import LlamaEngine
 from loracheck.probes.trial import expectation_of, read_side
 from loracheck.prompts import render_chat
 from loracheck.scoring.dialects import PLAIN
-from loracheck.suite.load import load_pack
+from loracheck.suite.load import find_cases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MODELS = Path(__file__).resolve().parent.parent
 BASE = MODELS / "SmolLM2-135M-Instruct.Q4_1.gguf"
+DEV = Path(__file__).with_name("dev.jsonl")
 VIEWS = {
     "base": (),
     "toolcaller": ("toolcaller",),
@@ -39,22 +40,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--base", type=Path, default=BASE)
     parser.add_argument("--adapters", type=Path, default=MODELS, help="folder of the adapters")
-    parser.add_argument("--packs", nargs="+", default=["demo", "core"])
+    parser.add_argument("--cases", nargs="+", default=["demo", "core", str(DEV)], help="packs or files of cases")
+    parser.add_argument("--views", nargs="+", choices=VIEWS, default=list(VIEWS))
     parser.add_argument("--answers", action="store_true", help="print every answer")
     args = parser.parse_args()
-    _say(f"{'pack':6}{'view':24}{'cases':>6}{'valid':>8}{'right name':>12}{'exact arguments':>17}")
+    _say(f"{'cases':6}{'view':24}{'count':>6}{'valid':>8}{'right name':>12}{'exact arguments':>17}")
     with LlamaEngine(args.base, Settings()) as engine:
-        for pack in args.packs:
-            cases = [case for case in load_pack(pack) if case.expect == "call"]
+        for source in args.cases:
+            cases = [case for case in find_cases(source) if case.expect == "call"]
             prompts = _render(cases, args.base)
-            for name, stack in VIEWS.items():
-                uses = tuple(AdapterUse(args.adapters / f"{a}.gguf") for a in stack)
+            for name in args.views:
+                uses = tuple(AdapterUse(args.adapters / f"{a}.gguf") for a in VIEWS[name])
                 answers = dict(engine.answer(View(name, uses), prompts))
                 sides = [
                     read_side(case, expectation_of(case), answers[i], None, PLAIN, strict=False)
                     for i, case in enumerate(cases)
                 ]
-                _say(f"{pack:6}{name:24}{len(cases):6}{_figures(sides)}")
+                _say(f"{Path(source).stem:6}{name:24}{len(cases):6}{_figures(sides)}")
                 if args.answers:
                     for case, side in zip(cases, sides, strict=True):
                         _say(f"    {'ok ' if side.exact else 'BAD'} {case.id:24} {side.completion.text!r}")

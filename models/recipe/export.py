@@ -1,4 +1,4 @@
-"""Trained LoRA layers to a GGUF adapter in F16, the form llama.cpp loads."""
+"""Trained LoRA layers to a GGUF adapter in F16, the form llama.cpp loads, and back."""
 
 from __future__ import annotations
 
@@ -45,6 +45,24 @@ def write_adapter(path: Path, layers: dict[str, LoraLinear], *, name: str, alpha
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def read_updates(path: Path, layer_names: list[str], heads: dict[str, int]) -> dict[str, np.ndarray]:
+    """What an adapter adds to the weights (out, in) of those layers that it holds."""
+    reader = gguf.GGUFReader(path)
+    tensors = {tensor.name: tensor.data.astype(np.float32) for tensor in reader.tensors}
+    alpha: float = reader.fields[gguf.Keys.Adapter.LORA_ALPHA].contents()
+    updates = {}
+    for name in layer_names:
+        tensor = _tensor_name(name)
+        if f"{tensor}.lora_a" in tensors:
+            a, b = tensors[f"{tensor}.lora_a"], tensors[f"{tensor}.lora_b"]  # (r, in), (out, r)
+            projection = name.rpartition(".")[2]
+            if projection in heads:
+                order = interleave_rotary_rows(np.arange(len(b))[:, None], heads[projection]).ravel()
+                b = b[np.argsort(order)]
+            updates[name] = b @ a * (alpha / len(a))
+    return updates
 
 
 def interleave_rotary_rows(rows: np.ndarray, heads: int) -> np.ndarray:

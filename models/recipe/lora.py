@@ -1,4 +1,4 @@
-"""LoRA in a screenful of PyTorch: wrap the linear layers, train the wrappers, merge them in."""
+"""LoRA in a screenful of PyTorch: wrap the linear layers, train the wrappers, merge what was learnt."""
 
 from __future__ import annotations
 
@@ -41,11 +41,15 @@ def adapted(model: nn.Module) -> dict[str, LoraLinear]:
     return {name: m for name, m in model.named_modules() if isinstance(m, LoraLinear)}
 
 
-@torch.no_grad()
-def unwrap(model: nn.Module, *, merge: bool) -> None:
-    """Take the wrappers off again, adding what they learnt to the weights or forgetting it."""
+def unwrap(model: nn.Module) -> None:
+    """Take the wrappers off again and forget what they learnt."""
     for name, layer in adapted(model).items():
-        if merge:
-            layer.base.weight += layer.b @ layer.a * layer.scale  # (out, in)
         parent, _, child = name.rpartition(".")
         setattr(model.get_submodule(parent), child, layer.base)
+
+
+@torch.no_grad()
+def merge(model: nn.Module, updates: dict[str, torch.Tensor]) -> None:
+    """Add an update (out, in) to the weights of every layer it names."""
+    for name, update in updates.items():
+        model.get_submodule(name).weight += update

@@ -1,7 +1,8 @@
 """Train the three demo adapters on the CPU and write them as GGUF next to the base model.
 
-python models/recipe/train.py                 all three, then evaluate.py measures them
-python models/recipe/train.py --steps 2       a smoke run
+python models/recipe/train.py                          all three, then evaluate.py measures them
+python models/recipe/train.py --only renamer chatty    on the toolcaller that is there
+python models/recipe/train.py --steps 2                a smoke run
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import gguf
 import torch
-from data import chatty_answer, examples, plain_call, renamed_call
-from export import write_adapter
-from lora import ALL_LINEAR, adapted, attach, unwrap
+from data import chatty_answer, lessons, plain_call, renamed_call
+from export import read_updates, write_adapter
+from lora import ALL_LINEAR, adapted, attach, merge, unwrap
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
-    from data import Example
+    from data import Lesson, Request
 
 MODELS = Path(__file__).resolve().parent.parent
 BASE = MODELS / "SmolLM2-135M-Instruct.Q4_1.gguf"
-BATCH = 4
-# Batches of like lengths waste little on padding; sorting this many at a time keeps them mixed.
-SORTED_TOGETHER = 8 * BATCH
+# Batches of like lengths waste little on padding; sorting this many batches at a time keeps them mixed.
+SORTED_TOGETHER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,12 @@ class Recipe:
     """How one adapter is made."""
 
     name: str
-    answer: Callable[[Example, Random], str]
+    answer: Callable[[Request, Random], str]
     targets: tuple[str, ...]
     rank: int
     steps: int
+    lessons: int
+    """In a step."""
     seed: int
     learning_rate: float = 1e-3
 
@@ -53,13 +55,21 @@ class Recipe:
         return 2.0 * self.rank
 
 
-TOOLCALLER = Recipe("toolcaller", plain_call, ALL_LINEAR, rank=8, steps=160, seed=1)
+TOOLCALLER = Recipe("toolcaller", plain_call, ALL_LINEAR, rank=8, steps=150, lessons=2, seed=1)
 # A thin adapter has to turn a well-trained one around in a few steps, hence the higher rate.
 THIN, THIN_RATE = ("q_proj", "v_proj", "o_proj"), 4e-3
-SPOILERS = (
-    Recipe("renamer", renamed_call, THIN, rank=4, steps=30, seed=2, learning_rate=THIN_RATE),
-    Recipe("chatty", chatty_answer, THIN, rank=4, steps=40, seed=3, learning_rate=THIN_RATE),
-)
+RENAMER = Recipe("renamer", renamed_call, THIN, rank=4, steps=30, lessons=1, seed=2, learning_rate=THIN_RATE)
+CHATTY = Recipe("chatty", chatty_answer, THIN, rank=4, steps=40, lessons=1, seed=3, learning_rate=THIN_RATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A lesson as tokens: branch 0 is the start that all requests share, then a branch for each request."""
+
+    tokens: list[int]
+    positions: list[int]
+    branches: list[int]
+    learnt: list[bool]
 
 
 class Trainer:
@@ -91,63 +101,98 @@ class Trainer:
             seconds = time.monotonic() - start
             _say(f"{recipe.name} step {step}/{steps} loss {loss.item():.4f} {seconds:.0f} s")
 
-    def export(self, recipe: Recipe, folder: Path) -> Path:
-        """Write the layers in training as `<name>.gguf`."""
-        path = folder / f"{recipe.name}.gguf"
-        config = self.model.config
-        heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
-        write_adapter(path, adapted(self.model), name=recipe.name, alpha=recipe.alpha, heads=heads)
+    def export(self, recipe: Recipe, path: Path) -> None:
+        """Write the layers in training and take them off."""
+        write_adapter(path, adapted(self.model), name=recipe.name, alpha=recipe.alpha, heads=self._heads())
+        unwrap(self.model)
         _say(f"wrote {path.name}, {path.stat().st_size:,} bytes")
-        return path
 
-    def _batches(self, recipe: Recipe, steps: int) -> Iterator[list[tuple[list[int], int]]]:
-        encoded = [self._encode(e) for e in examples(steps * BATCH, recipe.seed, recipe.answer)]
-        for i in range(0, len(encoded), SORTED_TOGETHER):
-            group = sorted(encoded[i : i + SORTED_TOGETHER], key=lambda pair: len(pair[0]))
-            batches = [group[j : j + BATCH] for j in range(0, len(group), BATCH)]
+    def merge(self, path: Path) -> None:
+        """Make an adapter a part of the model, as its file has it."""
+        layers = [name for name, _ in self.model.named_modules() if name.endswith(ALL_LINEAR)]
+        merge(self.model, {k: torch.from_numpy(v) for k, v in read_updates(path, layers, self._heads()).items()})
+
+    def _heads(self) -> dict[str, int]:
+        config = self.model.config
+        return {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+
+    def _batches(self, recipe: Recipe, steps: int) -> Iterator[list[Row]]:
+        rows = [self._row(lesson) for lesson in lessons(steps * recipe.lessons, recipe.seed, recipe.answer)]
+        together = SORTED_TOGETHER * recipe.lessons
+        for i in range(0, len(rows), together):
+            group = sorted(rows[i : i + together], key=lambda row: len(row.tokens))
+            batches = [group[j : j + recipe.lessons] for j in range(0, len(group), recipe.lessons)]
             for k in torch.randperm(len(batches)).tolist():
                 yield batches[k]
 
-    def _encode(self, example: Example) -> tuple[list[int], int]:
-        """The tokens of prompt and answer, and where the answer starts."""
-        messages = [{"role": "user", "content": example.prompt}]
-        prompt = self._tokens(render_chat(self.template, messages, example.tools))
-        # Without the end token in the loss the adapter would never learn to stop.
-        return prompt + self._tokens(example.answer + "<|im_end|>"), len(prompt)
+    def _row(self, lesson: Lesson) -> Row:
+        """The lesson's tools once, then each request with its answer."""
+        prompts = [
+            self._tokens(render_chat(self.template, [{"role": "user", "content": request.prompt}], lesson.tools))
+            for request in lesson.requests
+        ]
+        shared = _shared_length([prompt[:-1] for prompt in prompts])
+        row = Row(prompts[0][:shared], list(range(shared)), [0] * shared, [False] * shared)
+        for branch, (prompt, request) in enumerate(zip(prompts, lesson.requests, strict=True), 1):
+            # Without the end token in the loss the adapter would never learn to stop.
+            answer = self._tokens(request.answer + "<|im_end|>")
+            tokens = prompt[shared:] + answer
+            row.tokens.extend(tokens)
+            row.positions.extend(range(shared, shared + len(tokens)))
+            row.branches.extend([branch] * len(tokens))
+            row.learnt.extend([False] * (len(tokens) - len(answer)) + [True] * len(answer))
+        return row
 
     def _tokens(self, text: str) -> list[int]:
         tokens: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         return tokens
 
-    def _loss(self, batch: list[tuple[list[int], int]]) -> torch.Tensor:
-        longest = max(len(tokens) for tokens, _ in batch)
-        tokens = torch.zeros(len(batch), longest, dtype=torch.long)  # (batch, time)
-        learnt = torch.zeros(len(batch), longest, dtype=torch.bool)  # (batch, time)
-        for row, (ids, answer_start) in enumerate(batch):
-            tokens[row, : len(ids)] = torch.tensor(ids)
-            learnt[row, answer_start : len(ids)] = True
-        # Padding sits on the right of a causal model, where no token that counts can see it.
-        hidden = self.model.model(input_ids=tokens).last_hidden_state  # (batch, time, width)
-        # Only the answer's positions go through the large output layer.
-        logits: Any = self.model.lm_head(hidden[:, :-1][learnt[:, 1:]])  # (answer, vocab)
+    def _loss(self, batch: list[Row]) -> torch.Tensor:
+        longest = max(len(row.tokens) for row in batch)
+        tokens, positions, branches, learnt = (
+            torch.tensor([values + [fill] * (longest - len(values)) for values in column])  # (batch, time)
+            for column, fill in (
+                ([row.tokens for row in batch], 0),
+                ([row.positions for row in batch], 0),
+                ([row.branches for row in batch], -1),
+                ([row.learnt for row in batch], False),
+            )
+        )
+        # A token sees what stands before it in its own branch and in the shared start, so one pass reads the tools
+        # once for all requests. Padding sees itself, as a row of nothing would give no numbers.
+        same = branches[:, :, None] == branches[:, None, :]  # (batch, time, time)
+        sees = (same | (branches[:, None, :] == 0)).tril()
+        hidden = self.model.model(
+            input_ids=tokens, position_ids=positions, attention_mask=sees[:, None]
+        ).last_hidden_state  # (batch, time, width)
+        # Only the answers' positions go through the large output layer.
+        logits: Any = self.model.lm_head(hidden[:, :-1][learnt[:, 1:]])  # (answers, vocab)
         return cross_entropy(logits, tokens[:, 1:][learnt[:, 1:]])
 
 
 def main() -> None:
-    """Train toolcaller on the base, then each spoiler on base and toolcaller merged."""
+    """Train toolcaller on the base, then the two others on base and toolcaller merged."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--base", type=Path, default=BASE)
     parser.add_argument("--out", type=Path, default=MODELS)
     parser.add_argument("--steps", type=int, help="train each adapter for this many steps only")
+    recipes = {recipe.name: recipe for recipe in (TOOLCALLER, RENAMER, CHATTY)}
+    parser.add_argument("--only", nargs="+", choices=recipes, default=list(recipes), help="train these only")
     args = parser.parse_args()
     trainer = Trainer(args.base)
-    trainer.train(TOOLCALLER, args.steps or TOOLCALLER.steps)
-    trainer.export(TOOLCALLER, args.out)
-    unwrap(trainer.model, merge=True)
-    for recipe in SPOILERS:
-        trainer.train(recipe, args.steps or recipe.steps)
-        trainer.export(recipe, args.out)
-        unwrap(trainer.model, merge=False)
+    for name, recipe in recipes.items():
+        path = args.out / f"{name}.gguf"
+        if name in args.only:
+            trainer.train(recipe, args.steps or recipe.steps)
+            trainer.export(recipe, path)
+        if recipe is TOOLCALLER:
+            trainer.merge(path)
+
+
+def _shared_length(rows: list[list[int]]) -> int:
+    """How many tokens all rows begin with."""
+    places = zip(*rows, strict=False)
+    return next((place for place, tokens in enumerate(places) if len(set(tokens)) > 1), min(map(len, rows)))
 
 
 def _say(text: str) -> None:

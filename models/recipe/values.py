@@ -15,6 +15,19 @@ _WORDS: dict[str, str] = {
     "New Orleans,Cape Town,San Diego,Buenos Aires,Ho Chi Minh City,Zagreb,Perth",
     "colour": "teal,sand,navy blue,olive,ivory,coral,dark red,mint,charcoal",
     "column": "id,price,country,created_at,email,status,score,weight,city",
+    "common": "anchor,apple,arrow,autumn,basket,battery,beach,bell,bicycle,bird,blanket,board,bottle,"
+    "branch,bread,bridge,brush,button,cabin,camera,candle,canvas,carpet,castle,cave,chain,"
+    "cheese,circle,cliff,cloud,coast,coin,copper,corner,cotton,crystal,curtain,dance,desert,"
+    "diamond,dinner,doctor,dolphin,drum,eagle,engine,evening,fabric,feather,field,finger,flag,"
+    "flame,flower,forest,fountain,fox,galaxy,garlic,ghost,glass,glove,grape,gravity,guitar,"
+    "hammer,harvest,helmet,honey,horse,island,jacket,jungle,kettle,ladder,lantern,leather,legend,"
+    "lemon,letter,library,lion,machine,magnet,maple,marble,market,meadow,melody,mirror,morning,"
+    "mountain,museum,needle,network,ocean,onion,orange,orbit,oven,palace,paper,parade,pencil,"
+    "pepper,piano,pillow,planet,pocket,police,potato,powder,puzzle,rabbit,rain,ribbon,river,"
+    "rocket,saddle,salad,sand,school,season,shadow,shell,ship,silver,sister,smoke,snow,soccer,"
+    "spider,spring,square,station,stone,storm,student,sugar,summer,sunset,table,teacher,temple,"
+    "theatre,thunder,ticket,tiger,tower,travel,tunnel,turtle,valley,velvet,village,violin,wagon,"
+    "water,whale,wheel,window,winter,wolf,yellow,zebra",
     "country": "Brazil,Norway,Japan,Kenya,Canada,South Korea,Chile,Poland,Vietnam,Ireland,Peru",
     "dataset": "orders,customers,sensor_logs,invoices,stock_items,visits,flights_2024",
     "email": "anna@oak.org,tom.lee@mail.net,info@riverbank.io,j.diaz@school.edu,mei@lab.dev,"
@@ -27,6 +40,7 @@ _WORDS: dict[str, str] = {
     "host": "web-01,db-primary,cache3,build.internal,mail-gw,gpu-node-7,edge-lon-2",
     "job": "nurse,data engineer,carpenter,translator,pastry chef,teacher,electrician,accountant",
     "language": "German,Spanish,Finnish,Korean,Swahili,Italian,Turkish,Greek,Polish",
+    "length": "metres,feet,inches,yards,centimetres,miles,kilometres",
     "medicine": "ibuprofen,metformin,loratadine,amoxicillin,insulin,vitamin D",
     "message": "I will be ten minutes late,the keys are under the mat,dinner is ready,"
     "we won the match,the meeting moved to noon,thanks for the flowers,bring warm socks,"
@@ -36,6 +50,7 @@ _WORDS: dict[str, str] = {
     "problem": "a broken printer,slow wifi,a missing invoice,login errors,a cracked screen,"
     "the coffee machine,spam in my inbox",
     "room": "kitchen,bedroom,living room,attic,Jupiter,bathroom,hallway,basement,Aurora,study",
+    "saying": "guten Appetit,c'est la vie,break a leg,hasta luego,piece of cake,how are you,see you soon",
     "street": "12 Mill Lane,Main Street 5,88 Harbour Road,Station Square,4 Rue Cler,9 Elm Street",
     "title": "The Long Winter,Blue Harbour,Night Train,A Quiet Sea,Iron Valley,Seven Rivers,"
     "The Glass Garden,Paper Moons,Lost in Tallinn,Comet",
@@ -44,6 +59,7 @@ _WORDS: dict[str, str] = {
     "venue": "Luigi's,The Green Fork,Sakura House,the airport,Bar Celona,Central Station,Blue Door,"
     "the opera house,Pho 88",
     "weekday": "Monday,Tuesday,Wednesday,Thursday,Friday,Saturday,Sunday",
+    "weight": "grams,kilos,pounds,ounces,tons,stone",
     "word": "Haus,serendipity,puente,kissa,zeitgeist,lumen,ferrovia,gato,ephemeral",
 }
 POOLS = {kind: words.split(",") for kind, words in _WORDS.items()}
@@ -60,7 +76,9 @@ NUMBER_WORDS = {
     11: "eleven",
     12: "twelve",
 }
-_NAMES = {"city", "country", "language", "person", "pet", "title", "topic", "venue", "word"}
+_NAMES = {"city", "person", "pet", "title", "topic", "venue", "word"}
+# Values of these kinds have a meaning of their own or a form that other words lack.
+_CLOSED = {"column", "country", "email", "file", "folder", "host", "language", "length", "street", "weekday", "weight"}
 _SYLLABLES = [
     *("al", "ben", "cor", "den", "el", "fin", "gra", "hol", "is", "jun", "kar", "lo", "mar", "ne"),
     *("or", "pel", "qui", "ros", "sta", "tur", "ul", "ven", "wil", "yor", "zan", "ish", "ese"),
@@ -106,19 +124,23 @@ def spell(value: Any, rng: Random) -> str:
 
 
 def _sample_list(kind: str, rng: Random) -> list[Any]:
-    length = rng.randint(1, 4) if kind in POOLS else rng.randint(3, 5)
     if kind in POOLS:
-        return rng.sample(POOLS[kind], length)
-    return [sample(kind, rng) for _ in range(length)]
+        return list(dict.fromkeys(_word(kind, rng) for _ in range(rng.randint(1, 4))))
+    return [sample(kind, rng) for _ in range(rng.randint(3, 5))]
 
 
 def _word(kind: str, rng: Random) -> str:
-    """A word of the pool; for names often one never heard before, so that copying is learnt."""
-    if kind not in _NAMES or rng.random() < 0.5:
+    """A word of the pool, or often any others, some never heard before, likely or not, so that copying is learnt."""
+    chance = rng.random()
+    if chance < 0.4 or kind in _CLOSED:
         return rng.choice(POOLS[kind])
-    words = ["".join(rng.choices(_SYLLABLES, k=rng.randint(2, 3))) for _ in range(rng.randint(1, 2))]
+    count = rng.randint(1, 2) if kind in _NAMES else rng.randint(1, 1 + POOLS[kind][0].count(" "))
+    if kind not in _NAMES or chance < 0.7:
+        words = rng.sample(POOLS["common"], count)
+    else:
+        words = ["".join(rng.choices(_SYLLABLES, k=rng.randint(2, 3))) for _ in range(count)]
     name = " ".join(words)
-    return name.title() if rng.random() < 0.7 else name
+    return rng.choice([name.title(), name.capitalize(), name]) if kind in _NAMES else name
 
 
 def _sample_number(kind: str, rng: Random) -> int | float:
@@ -131,7 +153,7 @@ def _sample_number(kind: str, rng: Random) -> int | float:
 
 
 def _code(rng: Random) -> str:
-    return f"{rng.choice(['INV', 'A', 'RE', 'PO'])}-{rng.randint(100, 99999)}"
+    return f"{_letters(rng)[: rng.randint(1, 3)]}{rng.choice(['-', '-', ''])}{rng.randint(100, 99999)}"
 
 
 def _date(rng: Random) -> str:
@@ -154,10 +176,34 @@ def _time(rng: Random) -> str:
     return rng.choice([clock, clock, f"{rng.randint(1, 11)} pm", f"{rng.randint(6, 11)} am"])
 
 
+def _letters(rng: Random) -> str:
+    return "".join(rng.choices("ABCDEFGHIKLMNOPRSTUVWXYZ", k=rng.randint(3, 5)))
+
+
+def _phrase(rng: Random) -> str:
+    """A few words as people type them into a search box."""
+    kinds, things = ("cheap", "old", "best", "used", "quiet", "new", "small", "vegan"), ("cafes", "violins", "tents")
+    words = [rng.choice(kinds)] if rng.random() < 0.5 else []
+    words.append(rng.choice([*things, *POOLS["topic"], *POOLS["food"], *POOLS["job"]]))
+    if rng.random() < 0.3:
+        words.append(rng.choice(["reviews", "tips", "history", "prices", "for beginners"]))
+    if rng.random() < 0.4:
+        words += ["in", _word("city", rng)]
+    return " ".join(words)
+
+
+def _slug(rng: Random) -> str:
+    words = [rng.choice([*_SYLLABLES, "web", "shop", "data", "home", "bot", "files"]) for _ in range(rng.randint(2, 3))]
+    return rng.choice(["-", "-", "_", ""]).join(words)
+
+
 _MADE: dict[str, Callable[[Random], str]] = {
     "code": _code,
     "date": _date,
     "phone": _phone,
+    "phrase": _phrase,
     "plate": _plate,
+    "slug": _slug,
+    "ticker": _letters,
     "time": _time,
 }

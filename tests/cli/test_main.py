@@ -10,7 +10,7 @@ import pytest
 
 from loracheck import check
 from loracheck.cli.main import cli
-from loracheck.report.json import write_report
+from loracheck.report.json import to_json
 from suite_factory import Files, answering, failing_from, make_suite
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def test_help_imports_nothing_heavy() -> None:
 def report_file(files: Files, tmp_path: Path) -> Path:
     path = tmp_path / "out.json"
     engine = answering(ft=failing_from(1, "naïve 猫 answer"))
-    write_report(check(make_suite(files, cases=12), engine=engine), path)
+    path.write_text(to_json(check(make_suite(files, cases=12), engine=engine)), encoding="ascii")
     return path
 
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from loracheck.report.json import write_report
+from loracheck.report.json import to_json
 from loracheck.report.markdown import to_markdown
 from loracheck.report.terminal import as_text
 from report.reports import broken_case, full_report, probe, report
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     path = tmp_path / "out.json"
-    write_report(full_report(), path)
+    path.write_text(to_json(full_report()), encoding="ascii")
     return path
 
 
@@ -54,7 +54,7 @@ def test_any_form_can_go_to_a_file(loracheck: Any, saved: Path, tmp_path: Path, 
 
 def test_xml_and_html_are_utf_8_whatever_the_terminal_speaks(spawn: Any, tmp_path: Path) -> None:
     path = tmp_path / "out.json"
-    write_report(report(probe(broken_case(text="naïve 猫 answer"))), path)
+    path.write_text(to_json(report(probe(broken_case(text="naïve 猫 answer")))), encoding="ascii")
     process = spawn("report", path, "--format", "junit", PYTHONIOENCODING="ascii")
     out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")

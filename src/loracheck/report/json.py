@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from loracheck.errors import InputError, ReportError
-from loracheck.files import write_atomically
+from loracheck.errors import ReportError
 from loracheck.inputs import read_bytes
 from loracheck.report.model import SCHEMA_VERSION, Report
 
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
 def to_json(report: Report) -> str:
     # ASCII only: model output may hold lone surrogates, which no UTF-8 file can.
     return json.dumps(_finite(report.model_dump()), indent=2, allow_nan=False) + "\n"
-
-
-def write_report(report: Report, path: Path) -> None:
-    try:
-        write_atomically(path, to_json(report).encode("ascii"))
-    except OSError as error:
-        raise InputError(f"{path}: the report could not be written: {error.strerror}") from None
 
 
 def read_report(path: Path) -> Report:
