@@ -18,7 +18,7 @@ from loracheck.report.model import ProbeReport, Report
 from loracheck.store import FILE_NAME, Store
 from real import BASE, needs_model
 
-SUBSET = 8
+SUBSET = 6
 ROOT = Path(__file__).parents[1]
 
 
