@@ -117,6 +117,16 @@ def test_the_chatty_adapter_learns_prose_for_questions_only() -> None:
 
 
 @pytest.mark.parametrize("path", [DEMO, DEV], ids=lambda path: path.stem)
+def test_the_held_out_cases_are_well_formed_and_have_their_own_ids(path: Path) -> None:
+    cases = _cases(path)
+    assert len({case.id for case in cases}) == len(cases) >= 24
+    for case in cases:
+        [tool] = case.surface
+        call = {"name": case.gold_tool_name, "arguments": case.gold_arguments}
+        assert matches_schema(call, tool.spec())
+
+
+@pytest.mark.parametrize("path", [DEMO, DEV], ids=lambda path: path.stem)
 def test_the_held_out_cases_use_no_tool_and_no_prompt_of_the_training_data(path: Path) -> None:
     from data import lessons, plain_call
     from tools import TOOLS

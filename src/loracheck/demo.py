@@ -12,9 +12,6 @@ from loracheck.suite.suite import AdapterEntry
 if TYPE_CHECKING:
     from loracheck.suite.suite import Suite
 
-# Well over any right call here. The bare base writes on to whatever limit it gets, and a newcomer waits for it.
-_LONGEST = 64
-
 
 @dataclass(frozen=True, slots=True)
 class DemoAdapter:
@@ -26,8 +23,7 @@ class DemoAdapter:
     def suite(self, base_model: Path) -> Suite:
         """What `loracheck check` would run for it on the held-out cases."""
         base_adapters = [] if self.on_top_of is None else [AdapterEntry(gguf=adapter_file(self.on_top_of))]
-        suite = quick_suite(base_model, [AdapterEntry(gguf=adapter_file(self.name))], base_adapters, load_pack("demo"))
-        return suite.with_defaults(max_new_tokens=_LONGEST)
+        return quick_suite(base_model, [AdapterEntry(gguf=adapter_file(self.name))], base_adapters, load_pack("demo"))
 
 
 ADAPTERS = {
