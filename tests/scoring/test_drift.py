@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loracheck.scoring.drift import ReadAnswer, divergence, measure_drift, places_of, value_spans
+from loracheck.scoring.evidence import Moved
 
 SURE = (math.log(0.9), math.log(0.05))
 TORN = (math.log(0.45), math.log(0.45))
@@ -38,8 +39,8 @@ def values_in(text: str, *calls: dict[str, Any]) -> list[str]:
 def test_views_that_expect_the_same_have_no_drift_and_nothing_moved() -> None:
     drift = measure_drift([read('{"name": "f", "arguments": {"q": "cats"}}', [{"arguments": {"q": "cats"}}])])
     assert drift is not None
-    assert drift["kl_format"] == drift["kl_values"] == drift["changed_format"] == drift["changed_values"] == 0.0
-    assert drift["moved"] == []
+    assert drift.kl_format == drift.kl_values == drift.changed_format == drift.changed_values == 0.0
+    assert drift.moved == ()
 
 
 def test_a_change_inside_a_value_is_told_from_one_in_the_format() -> None:
@@ -49,27 +50,19 @@ def test_a_change_inside_a_value_is_told_from_one_in_the_format() -> None:
     in_name = measure_drift([read(text, calls, {text.index("f", 5): "g"})])
     assert in_value is not None
     assert in_name is not None
-    assert (in_value["changed_values"], in_value["changed_format"]) == (0.25, 0.0)
-    assert (in_name["changed_values"], in_name["changed_format"]) == (0.0, pytest.approx(1 / (len(text) - 4 + 1)))
-    (moved,) = in_value["moved"]
-    assert (moved["case"], moved["token"], moved["kind"], moved["base_top"], moved["ft_top"]) == (
-        ("c1", "c", "value", "c", "d")
-    )
+    assert (in_value.changed_values, in_value.changed_format) == (0.25, 0.0)
+    assert (in_name.changed_values, in_name.changed_format) == (0.0, pytest.approx(1 / (len(text) - 4 + 1)))
+    (moved,) = in_value.moved
+    assert (moved.case, moved.token, moved.kind, moved.base_top, moved.ft_top) == (("c1", "c", "value", "c", "d"))
 
 
 def test_the_end_of_the_answer_is_a_place_too() -> None:
     drift = measure_drift([read("{}", [], {2: "and"})])
     assert drift is not None
-    assert drift["positions"] == 3
-    assert drift["moved"][0] == {
-        "case": "c1",
-        "position": 2,
-        "token": "",
-        "kind": "format",
-        "kl": pytest.approx(divergence(SURE, TORN)),
-        "base_top": "<end>",
-        "ft_top": "and",
-    }
+    assert drift.positions == 3
+    assert drift.moved[0] == Moved(
+        case="c1", position=2, token="", kind="format", kl=divergence(SURE, TORN), base_top="<end>", ft_top="and"
+    )
 
 
 def test_without_answers_there_is_no_drift_to_speak_of() -> None:
@@ -79,7 +72,7 @@ def test_without_answers_there_is_no_drift_to_speak_of() -> None:
 def test_the_five_places_that_moved_most_are_kept_the_farthest_first() -> None:
     moved = measure_drift([read("abcdefghij", [], dict.fromkeys(range(8), "z"))])
     assert moved is not None
-    assert [place["position"] for place in moved["moved"]] == [0, 1, 2, 3, 4]
+    assert [place.position for place in moved.moved] == [0, 1, 2, 3, 4]
 
 
 def test_divergence_is_the_textbook_one_when_the_candidates_are_all_there_is() -> None:

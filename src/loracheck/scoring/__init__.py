@@ -1,29 +1,29 @@
-"""What the answers mean: from text to calls, rates, z and a verdict. No files, no model."""
+"""What the answers mean: from text to calls, rates, z and a verdict. No files and no model."""
 
-from .calibrate import Calibration, calibrate, z_score
-from .compare import field_disagreement, same_value
-from .judgement import Judgement
-from .outcome import Answer, Expectation, Outcome, Reading, read_answer
-from .parse import parse_tool_call
-from .recorded import score_recorded
-from .schema import matches_schema
-from .verdict import Limits, judge
+from loracheck.scoring.arguments import field_disagreement
+from loracheck.scoring.calibrate import Calibration, NullSample
+from loracheck.scoring.evidence import Evidence
+from loracheck.scoring.limits import Limits
+from loracheck.scoring.outcome import Answer, Expectation, Outcome, Reading, read_answer
+from loracheck.scoring.parse import parse_tool_call
+from loracheck.scoring.recorded import score_recorded
+from loracheck.scoring.schema import matches_schema
+from loracheck.scoring.verdict import Trial, judge
 
 __all__ = [
     "Answer",
     "Calibration",
+    "Evidence",
     "Expectation",
-    "Judgement",
     "Limits",
+    "NullSample",
     "Outcome",
     "Reading",
-    "calibrate",
+    "Trial",
     "field_disagreement",
     "judge",
     "matches_schema",
     "parse_tool_call",
     "read_answer",
-    "same_value",
     "score_recorded",
-    "z_score",
 ]

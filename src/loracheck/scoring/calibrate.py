@@ -1,15 +1,26 @@
-"""The noise yardstick: what adapters of pure noise score, and how far above it a rate lies."""
+"""The yardstick: what null adapters score, how far above it a rate lies, and whether chance would do as well."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from pydantic import StrictInt
 
 MIN_STD = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class NullSample:
+    """How the null adapters of one rank multiplier answered: valid calls of each run, out of `cases`."""
+
+    valid: tuple[StrictInt, ...]
+    cases: StrictInt
+
+    def __post_init__(self) -> None:
+        if any(not 0 <= count <= self.cases for count in self.valid):
+            raise ValueError(f"valid counts {list(self.valid)} do not fit {self.cases} cases")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,33 +37,42 @@ class Calibration:
     """Why it is not usable."""
 
 
-def calibrate(valid_counts: Sequence[int], cases_per_run: int, z_floor: float) -> Calibration:
-    """From each run's number of valid answers to null statistics.
+def calibrate(sample: NullSample, z_floor: float) -> Calibration:
+    """From each run's number of valid answers to null statistics that the verdict can use, or not.
 
-    `z_floor` is the z the verdict will ask for: noise so mild that even a perfect adapter could
-    not reach it makes the calibration unusable.
+    `z_floor` is the z the verdict will ask for.
     """
-    if any(not 0 <= count <= cases_per_run for count in valid_counts):
-        raise ValueError(f"valid counts {list(valid_counts)} do not fit {cases_per_run} cases")
-    runs = len(valid_counts)
-    total = runs * cases_per_run
+    runs = len(sample.valid)
+    total = runs * sample.cases
     if total == 0:
         return Calibration(None, None, runs, usable=False, why="no null adapter answered any case")
-    rates = tuple(count / cases_per_run for count in valid_counts)
+    rates = tuple(count / sample.cases for count in sample.valid)
     mean = math.fsum(rates) / runs
     spread = math.sqrt(math.fsum((rate - mean) ** 2 for rate in rates) / runs)
     # Rates of all 0 or all 1 have no spread of their own, so the binomial error of the share of
     # valid answers, drawn a little towards one half, is the least it can be.
-    p = (sum(valid_counts) + 0.5) / (total + 1)
-    std = max(spread, math.sqrt(p * (1 - p) / cases_per_run))
-    best = (1 - mean) / std
-    if best < z_floor:
-        why = (
-            f"noise adapters still give {mean:.0%} valid calls, so even a perfect adapter "
-            f"would only reach z {best:+.1f}, under the limit of {z_floor:g}"
-        )
-        return Calibration(mean, std, runs, rates, usable=False, why=why)
-    return Calibration(mean, std, runs, rates)
+    p = (sum(sample.valid) + 0.5) / (total + 1)
+    std = max(spread, math.sqrt(p * (1 - p) / sample.cases))
+    return unless_saturated(Calibration(mean, std, runs, rates), z_floor)
+
+
+def unless_saturated(calibration: Calibration, z_floor: float) -> Calibration:
+    """Null adapters so harmless that even a perfect adapter could not reach the floor make it unusable."""
+    if calibration.mean is None or calibration.std is None or why_no_z(calibration):
+        return calibration
+    best = (1 - calibration.mean) / calibration.std
+    if best >= z_floor:
+        return calibration
+    why = (
+        f"null adapters still give {calibration.mean:.0%} valid calls, so even a perfect adapter "
+        f"would only reach z {best:+.1f}, under the limit of {z_floor:g}"
+    )
+    return replace(calibration, usable=False, why=why)
+
+
+def rank_name(rank: float) -> str:
+    """A rank multiplier as reports have it."""
+    return f"rank_{rank:.2f}"
 
 
 def deciding_rank(ranks: Iterable[float]) -> float:
@@ -60,11 +80,11 @@ def deciding_rank(ranks: Iterable[float]) -> float:
     return min(sorted(ranks), key=lambda rank: abs(rank - 1))
 
 
-def z_score(rate: float, calibration: Calibration | None) -> float | None:
-    """How many noise standard deviations `rate` lies above noise; None when noise cannot tell."""
-    if calibration is None or calibration.mean is None or calibration.std is None:
+def z_score(rate: float | None, calibration: Calibration | None) -> float | None:
+    """How many of their standard deviations `rate` lies above the null adapters; None when they cannot tell."""
+    if rate is None or calibration is None or why_no_z(calibration):
         return None
-    if why_no_z(calibration) is not None:
+    if calibration.mean is None or calibration.std is None:
         return None
     return (rate - calibration.mean) / calibration.std
 
@@ -74,9 +94,39 @@ def why_no_z(calibration: Calibration) -> str | None:
     if not calibration.usable:
         return calibration.why or "the calibration is not usable"
     if calibration.mean is None or calibration.std is None:
-        return "the noise was not measured"
+        return "the null adapters were not measured"
     if not (math.isfinite(calibration.mean) and math.isfinite(calibration.std)):
-        return "the noise statistics are not finite"
+        return "the statistics of the null adapters are not finite"
     if calibration.std < MIN_STD:
-        return f"the noise has no spread (standard deviation under {MIN_STD:g})"
+        return f"the null adapters' rates have no spread (standard deviation under {MIN_STD:g})"
     return None
+
+
+def null_p_value(ft_valid: int, ft_n: int, null_valid: int, null_n: int) -> float | None:
+    """The chance that ft has at least this many of all the valid answers if it is no better than null adapters.
+
+    Fisher's exact test, one-sided; None when either side has no answers.
+    """
+    if not (0 <= ft_valid <= ft_n and 0 <= null_valid <= null_n):
+        raise ValueError(f"{ft_valid} of {ft_n} and {null_valid} of {null_n} valid answers: more valid than answers")
+    if not ft_n or not null_n:
+        return None
+    if ft_valid * null_n > null_valid * ft_n:
+        return _at_least(ft_valid, ft_n, null_valid, null_n)
+    # Under the mean the other tail is the short one; in it, few valid answers are many invalid ones.
+    fewer = ft_valid - 1
+    return 1.0 if fewer < 0 else 1 - _at_least(ft_n - fewer, ft_n, null_n - null_valid - 1, null_n)
+
+
+def _at_least(ft: int, ft_n: int, null: int, null_n: int) -> float:
+    """P(X >= ft) for the hypergeometric X with ft + null hits in all, ft at or above its mean."""
+    hits = ft + null
+    if null < 0:
+        return 0.0
+    tail = term = math.comb(ft_n, ft) * math.comb(null_n, null) / math.comb(ft_n + null_n, hits)
+    for k in range(ft, min(ft_n, hits)):
+        term *= (ft_n - k) * (hits - k) / ((k + 1) * (null_n - hits + k + 1))
+        tail += term
+        if term < tail * 1e-17:
+            break
+    return min(1.0, tail)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+from loracheck.scoring.evidence import Drift, Moved
 
 MOST_MOVED = 5
 
@@ -34,44 +34,32 @@ class ReadAnswer:
     ft_top: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One token of an answer: how far the expectations for it are apart."""
-
-    case: str
-    position: int
-    token: str
-    kind: Literal["format", "value"]
-    kl: float
-    base_top: str
-    ft_top: str
-
-
-def measure_drift(answers: Sequence[ReadAnswer]) -> dict[str, Any] | None:
+def measure_drift(answers: Sequence[ReadAnswer]) -> Drift | None:
     """Mean divergence and share of changed tokens, for format and for argument values; None without answers."""
     places = [place for answer in answers for place in places_of(answer)]
     if not places:
         return None
     by_kind = {kind: [place for place in places if place.kind == kind] for kind in ("format", "value")}
-    return {
-        "cases": len(answers),
-        "positions": len(places),
-        "kl_format": _mean(place.kl for place in by_kind["format"]),
-        "kl_values": _mean(place.kl for place in by_kind["value"]),
-        "changed_format": _mean(place.base_top != place.ft_top for place in by_kind["format"]),
-        "changed_values": _mean(place.base_top != place.ft_top for place in by_kind["value"]),
-        "moved": [asdict(place) for place in sorted(places, key=lambda place: -place.kl)[:MOST_MOVED] if place.kl > 0],
-    }
+    return Drift(
+        cases=len(answers),
+        positions=len(places),
+        kl_format=_mean(place.kl for place in by_kind["format"]),
+        kl_values=_mean(place.kl for place in by_kind["value"]),
+        changed_format=_mean(place.base_top != place.ft_top for place in by_kind["format"]),
+        changed_values=_mean(place.base_top != place.ft_top for place in by_kind["value"]),
+        moved=tuple(place for place in sorted(places, key=lambda place: -place.kl)[:MOST_MOVED] if place.kl > 0),
+    )
 
 
-def places_of(answer: ReadAnswer) -> Iterator[Place]:
+def places_of(answer: ReadAnswer) -> Iterator[Moved]:
+    """Every token of an answer, and how far the expectations for it are apart."""
     data = answer.text.encode("utf-8", "replace")
     spans = value_spans(answer.text, answer.calls)
     start = 0
     # The place after the last token is the answer's end, of no length.
     for position, end in enumerate([*answer.ends, len(data)]):
         inside = any(start < stop and first < end for first, stop in spans)
-        yield Place(
+        yield Moved(
             case=answer.case,
             position=position,
             token=data[start:end].decode("utf-8", "replace"),
@@ -103,8 +91,8 @@ def value_spans(text: str, calls: Iterable[Mapping[str, Any]]) -> list[tuple[int
     at = 0
     for call in calls:
         for is_value, part in [(False, call.get("name", "")), *_parts(call.get("arguments"))]:
-            found = [(text.find(spelt, at), spelt) for spelt in _spellings(part) if spelt]
-            start, spelt = min((pair for pair in found if pair[0] >= 0), default=(-1, ""))
+            starts = [(text.find(spelt, at), spelt) for spelt in _spellings(part) if spelt]
+            start, spelt = min((pair for pair in starts if pair[0] >= 0), default=(-1, ""))
             if start < 0:
                 continue
             at = start + len(spelt)

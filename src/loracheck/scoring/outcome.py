@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Literal
 
-from .dialects import PLAIN, read_calls
-from .parse import ATTEMPT
-from .schema import matches_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-VALID: Final = "valid"
-WRONG_TOOL: Final = "wrong_tool"
-BAD_ARGUMENTS: Final = "bad_arguments"
-MALFORMED: Final = "malformed"
-TRUNCATED: Final = "truncated"
-NO_CALL: Final = "no_call"
+from loracheck.scoring.arguments import arguments_match
+from loracheck.scoring.dialects import PLAIN, read_calls
+from loracheck.scoring.parse import ATTEMPT
+from loracheck.scoring.schema import as_dict, matches_schema, strictly_valid
 
 Outcome = Literal["valid", "wrong_tool", "bad_arguments", "malformed", "truncated", "no_call"]
 
@@ -31,6 +23,8 @@ class Expectation:
     gold_tool_name: str | None
     tools: tuple[Any, ...] = ()
     """All tools on offer: a call is checked against the one it names. Left out, only `tool_spec` is."""
+    gold_arguments: dict[str, Any] | None = None
+    """The arguments it should have, as far as the case tells."""
 
     def spec_for(self, call: Mapping[str, Any]) -> Any:
         """The specification to check a call against; the expected tool's when it names none of those on offer."""
@@ -57,25 +51,66 @@ class Reading:
     outcome: Outcome
     more_calls: tuple[dict[str, Any], ...] = ()
     """Only the first call of an answer is judged."""
+    dialect: str | None = None
+    """The dialect it is written in when that is not the one it was read in; None when nobody looked."""
+    strict_valid: bool | None = None
+    """Valid by the whole JSON Schema; None when nobody asked."""
+    arguments_correct: bool | None = None
+    """A valid call with the expected arguments; None where the case expects none in particular."""
+
+    @property
+    def exact(self) -> bool:
+        """The call that was expected: the right tool with the right arguments, as far as the case tells."""
+        return self.outcome == "valid" and self.arguments_correct is not False
 
 
 def read_answer(
-    expectation: Expectation, answer: Answer, allowed_tools: Collection[str] | None, dialect: str = PLAIN
+    expectation: Expectation,
+    answer: Answer,
+    allowed_tools: Collection[str] | None,
+    dialect: str = PLAIN,
+    *,
+    strict: bool = False,
 ) -> Reading:
     """Parse and classify; an empty `allowed_tools` is a list too, and allows nothing."""
-    found = read_calls(answer.text, dialect, expectation.tools)
-    call, more = (found.calls[0], found.calls[1:]) if found.calls else (None, ())
-    valid = call is not None and matches_schema(call, expectation.spec_for(call))
+    parsed = read_calls(answer.text, dialect, expectation.tools)
+    call, more_calls = (parsed.calls[0], parsed.calls[1:]) if parsed.calls else (None, ())
+    spec = None if call is None else expectation.spec_for(call)
+    valid = matches_schema(call, spec)
     if call is not None and valid:
         name = call["name"]
         accepted = name == expectation.gold_tool_name if allowed_tools is None else name in allowed_tools
-        outcome: Outcome = VALID if accepted else WRONG_TOOL
+        outcome: Outcome = "valid" if accepted else "wrong_tool"
     elif call is not None and isinstance(call.get("name"), str):
-        outcome = BAD_ARGUMENTS
+        outcome = "bad_arguments"
     elif call is None and answer.truncated:
-        outcome = TRUNCATED
+        outcome = "truncated"
     else:
         # In plain JSON any object is an attempt to those who look for one, and `{}` is none to us.
-        marked = found.attempted and dialect != PLAIN
-        outcome = MALFORMED if marked or ATTEMPT.search(answer.text) else NO_CALL
-    return Reading(call, valid, outcome, more)
+        marked = parsed.attempted and dialect != PLAIN
+        outcome = "malformed" if marked or ATTEMPT.search(answer.text) else "no_call"
+    strict_valid = valid and strictly_valid(call, spec) if strict else None
+    arguments_correct = _has_gold_arguments(expectation, call if valid else None)
+    return Reading(call, valid, outcome, more_calls, strict_valid=strict_valid, arguments_correct=arguments_correct)
+
+
+def _has_gold_arguments(expectation: Expectation, call: dict[str, Any] | None) -> bool | None:
+    if expectation.gold_arguments is None:
+        return None
+    parameters = as_dict(expectation.tool_spec).get("parameters")
+    return call is not None and arguments_match(expectation.gold_arguments, call["arguments"], parameters)
+
+
+def differs_at(a: str, b: str) -> int | None:
+    """How many characters two texts share from the start; None when they are the same."""
+    if a == b:
+        return None
+    # Halving compares slices at memory speed, where a walk takes a step for each of a million characters.
+    same, differs = 0, min(len(a), len(b)) + 1
+    while differs - same > 1:
+        middle = (same + differs) // 2
+        if a[same:middle] == b[same:middle]:
+            same = middle
+        else:
+            differs = middle
+    return same

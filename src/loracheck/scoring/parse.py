@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from itertools import accumulate, islice
 from operator import indexOf
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 MAX_NESTING = 200
 """Deeper text is no call. Ours, because Python's own limit differs by version and by caller."""
@@ -38,8 +36,7 @@ def parse_tool_call(text: str) -> dict[str, Any] | None:
 
     Takes time linear in the text, and never raises.
     """
-    text = text.strip()
-    for find in (_whole, _first_fenced, _first_balanced):
+    for find in (str.strip, _first_fenced, _first_balanced):
         candidate = find(text)
         call = None if candidate is None else _load_object(candidate)
         if call is not None:
@@ -56,10 +53,6 @@ def json_at(text: str, start: int) -> tuple[Any, int] | None:
     return None if _too_deep(text[start:end]) else (value, end)
 
 
-def _whole(text: str) -> str:
-    return text
-
-
 def _first_fenced(text: str) -> str | None:
     opening = text.find(_FENCE)
     if opening < 0:
@@ -74,8 +67,7 @@ def _first_fenced(text: str) -> str | None:
 def _first_balanced(text: str) -> str | None:
     # The depth can only fall below 0 ahead of the first brace that opens, so starting there stands
     # for every reset.
-    openings = (token.start(1) for token in _STRING_OR_OPENING.finditer(text) if token[1])
-    start = next(openings, None)
+    start = next((token.start(1) for token in _STRING_OR_OPENING.finditer(text) if token[1]), None)
     if start is None:
         return None
     try:
@@ -87,9 +79,7 @@ def _first_balanced(text: str) -> str | None:
 
 
 def _load_object(candidate: str) -> dict[str, Any] | None:
-    if not (candidate.startswith("{") and candidate.endswith("}")):
-        return None
-    if _too_deep(candidate):
+    if not (candidate.startswith("{") and candidate.endswith("}")) or _too_deep(candidate):
         return None
     try:
         value = _DECODER.decode(candidate)
@@ -99,9 +89,8 @@ def _load_object(candidate: str) -> dict[str, Any] | None:
 
 
 def _too_deep(text: str) -> bool:
-    if text.count("{") + text.count("[") <= MAX_NESTING:
-        return False
-    return max(_depths(_STRING_OR_BRACKET, text)) > MAX_NESTING
+    openings = text.count("{") + text.count("[")
+    return openings > MAX_NESTING and max(_depths(_STRING_OR_BRACKET, text)) > MAX_NESTING
 
 
 def _depths(token: re.Pattern[str], text: str, start: int = 0) -> Iterator[int]:

@@ -1,152 +1,275 @@
-"""Two sets of answers in, one verdict out."""
+"""Cases as both views answered them in, one verdict with its evidence out."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, TypeAlias
 
-from .calibrate import deciding_rank, why_no_z, z_score
-from .dialects import PLAIN
-from .interval import bootstrap_ci_95
-from .judgement import FAIL, PASS, SKIP, Judgement, keep_finite
-from .outcome import read_answer
-from .rates import measure
+from loracheck.scoring import statistics
+from loracheck.scoring.arguments import field_disagreement
+from loracheck.scoring.calibrate import (
+    Calibration,
+    NullSample,
+    calibrate,
+    deciding_rank,
+    null_p_value,
+    rank_name,
+    why_no_z,
+    z_score,
+)
+from loracheck.scoring.evidence import Abstention, BothRates, Evidence, NullStats, PairedTest, PairedTests, Power
+from loracheck.scoring.limits import Limits, missed_in_words, percent
+from loracheck.scoring.outcome import Reading
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from .calibrate import Calibration
-    from .outcome import Answer, Expectation
-    from .rates import Rates
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What an adapter has to keep to."""
-
-    validity_delta_gte: float = -0.05
-    hallucination_lte: float = 0.10
-    z_gte: float = 3.0
-
+Verdict: TypeAlias = Literal["pass", "fail", "skip", "error"]
 
 _DEFAULT_LIMITS = Limits()
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One case, as both views answered it."""
+
+    base: Reading
+    ft: Reading
+    expects_call: bool = True
+    """Whether a call is valid is no question where none should be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on one adapter, with all that led to it."""
+
+    verdict: Verdict
+    score: float | None
+    raw: float | None
+    z_score: float | None
+    base_value: float | None
+    ft_value: float | None
+    ci_95: tuple[float, float] | None
+    message: str
+    evidence: Evidence
+
+
 def judge(
-    expectations: Sequence[Expectation],
-    base: Sequence[Answer],
-    ft: Sequence[Answer],
+    trials: Sequence[Trial],
     *,
+    samples: Mapping[float, NullSample] | None = None,
     calibrations: Mapping[float, Calibration] | None = None,
     no_calibration_why: str | None = None,
-    allowed_tools: Sequence[str] | None = None,
     limits: Limits = _DEFAULT_LIMITS,
     seed: int = 0,
-    dialect: str = PLAIN,
 ) -> Judgement:
-    """Judge the ft view against the base view, answer by answer in the order of the cases.
+    """Judge the ft view against the base view.
 
-    `calibrations` is keyed by the null adapters' rank multiplier; the one nearest to 1 decides.
+    `samples` are the null adapters' valid answers by rank multiplier; the multiplier nearest to 1 decides.
+    `calibrations` are statistics made of them elsewhere, taken as they are.
     """
-    if not len(expectations) == len(base) == len(ft):
-        raise ValueError(
-            f"{len(expectations)} cases, {len(base)} base and {len(ft)} ft answers: there must be as many of each"
-        )
-    allowed = None if allowed_tools is None else frozenset(allowed_tools)
-    base_readings, ft_readings = (
-        tuple(read_answer(case, answer, allowed, dialect) for case, answer in zip(expectations, answers, strict=True))
-        for answers in (base, ft)
-    )
-    rates = measure(base_readings, ft_readings)
-    by_rank = dict(sorted((calibrations or {}).items()))
-    calibration = by_rank[deciding_rank(by_rank)] if by_rank else None
-    why = (no_calibration_why or "none was run") if calibration is None else why_no_z(calibration)
+    asked = [trial for trial in trials if trial.expects_call]
+    rates = measure(asked)
     raw = rates.json_valid_rate_ft
-    z = None if raw is None else z_score(raw, calibration)
-    missed = _missed_limits(rates, z, limits)
-    return keep_finite(
-        Judgement(
-            verdict=SKIP if not expectations else FAIL if missed else PASS,
-            score=_score(rates, z),
-            raw=raw,
-            z_score=z,
-            base_value=rates.json_valid_rate_base,
-            ft_value=raw,
-            ci_95=bootstrap_ci_95([reading.valid for reading in ft_readings], seed),
-            message=_message(rates, z, why, missed),
-            evidence={
-                **asdict(rates),
-                "z_by_rank": _z_by_rank(raw, by_rank),
-                "null": _null_evidence(calibration, why),
-            },
-            base=base_readings,
-            ft=ft_readings,
-        )
+    if calibrations is None:
+        calibrations = {rank: calibrate(sample, limits.assert_z_gte) for rank, sample in (samples or {}).items()}
+    calibration = calibrations[deciding_rank(calibrations)] if calibrations else None
+    why = (no_calibration_why or "none was run") if calibration is None else why_no_z(calibration)
+    z = z_score(raw, calibration)
+    evidence = rates.model_copy(
+        update={
+            "z_by_rank": _z_by_rank(raw, calibrations),
+            "null": _null_stats(asked, calibration, why, samples or {}),
+            **_changes(asked, limits.assert_validity_delta_gte),
+            **_accuracy(trials, asked),
+            "limits": limits,
+        }
+    )
+    checks = evidence.checks(z)
+    missed = missed_in_words(checks)
+    judged = any(check.kept is not None for check in checks.values())
+    numbers = {
+        "score": _score(rates, z),
+        "raw": raw,
+        "z_score": z,
+        "base_value": rates.json_valid_rate_base,
+        "ft_value": raw,
+        "ci_95": statistics.bootstrap_ci_95([trial.ft.valid for trial in asked], seed),
+    }
+    verdict: Verdict = "fail" if missed else "pass" if judged else "skip"
+    return _finite(verdict, numbers, _message(evidence, z, missed), evidence)
+
+
+def measure(asked: Sequence[Trial]) -> Evidence:
+    """The rates over the cases that expect a call."""
+    base, ft = (_share(side.valid for side in sides) for sides in _sides(asked))
+    disagreements = [
+        field_disagreement(trial.base.call, trial.ft.call)
+        for trial in asked
+        if trial.base.valid and trial.ft.valid and trial.base.call is not None and trial.ft.call is not None
+    ]
+    # Not validated, which would drop what is not finite without a word.
+    return Evidence.model_construct(
+        json_valid_rate_base=base,
+        json_valid_rate_ft=ft,
+        validity_delta=None if base is None or ft is None else ft - base,
+        # fsum, because sum() of floats rounds differently from Python 3.12 on.
+        mean_arg_disagreement=math.fsum(disagreements) / max(1, len(disagreements)),
+        hallucination_rate=_share(trial.ft.outcome == "wrong_tool" for trial in asked if trial.ft.valid) or 0.0,
+        num_cases=len(asked),
+        num_arg_pairs_compared=len(disagreements),
     )
 
 
-def _missed_limits(rates: Rates, z: float | None, limits: Limits) -> list[str]:
-    """One clause for each limit that was missed. Argument disagreement never decides."""
-    missed = []
-    delta = rates.validity_delta
-    if delta is not None and not delta >= limits.validity_delta_gte:
-        shown, limit = f"{100 * delta:+.1f}", f"{100 * limits.validity_delta_gte:+.1f}"
-        if shown == limit:
-            # 0.95 - 1.0 lies a rounding error under -0.05, and "-5.0 is under -5.0" would read like a mistake.
-            shown = f"{100 * delta:+.17g}"
-        missed.append(f"delta {shown} points is under the limit of {limit}")
-    if not rates.hallucination_rate <= limits.hallucination_lte:
-        missed.append(
-            f"{_percent(rates.hallucination_rate)} wrong tool names is over the limit of "
-            f"{_percent(limits.hallucination_lte)}"
-        )
-    if z is not None and not z >= limits.z_gte:
-        missed.append(f"z {z:+.2f} is under the limit of {limits.z_gte:g}")
-    return missed
+def _sides(trials: Sequence[Trial]) -> tuple[list[Reading], list[Reading]]:
+    return [trial.base for trial in trials], [trial.ft for trial in trials]
 
 
-def _score(rates: Rates, z: float | None) -> float | None:
+def _share(flags: Iterable[bool | None]) -> float | None:
+    """Of those that are not None."""
+    known = [flag for flag in flags if flag is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _accuracy(trials: Sequence[Trial], asked: Sequence[Trial]) -> dict[str, Any]:
+    """Shares of right arguments, of calls valid by the whole schema, and of rightly made no call; None if not asked."""
+    exact_base, exact_ft = (_share(side.arguments_correct for side in sides) for sides in _sides(asked))
+    strict_base, strict_ft = (_share(side.strict_valid for side in sides) for sides in _sides(asked))
+    quiet = [trial for trial in trials if not trial.expects_call]
+    # A call that went wrong is no abstention.
+    silent_base, silent_ft = (_share(side.outcome == "no_call" for side in sides) for sides in _sides(quiet))
+    return {
+        "exact_arguments_base": exact_base,
+        "exact_arguments_ft": exact_ft,
+        "strict": None if strict_ft is None else BothRates(base=strict_base, ft=strict_ft),
+        "abstention": Abstention(cases=len(quiet), base=silent_base, ft=silent_ft) if quiet else None,
+    }
+
+
+def _changes(asked: Sequence[Trial], floor: float) -> dict[str, Any]:
+    """What became of the answers that should be calls, the paired tests on it, and what so many cases can tell."""
+    base, ft = _sides(asked)
+    transitions: dict[str, dict[str, int]] = {}
+    for (was, became), number in Counter((trial.base.outcome, trial.ft.outcome) for trial in asked).most_common():
+        transitions.setdefault(was, {})[became] = number
+    validity = statistics.pair((side.valid for side in base), (side.valid for side in ft))
+    validity_test = paired_test(validity)
+    exact_test = paired_test(statistics.pair((side.exact for side in base), (side.exact for side in ft)))
+    interval = validity_test.interval_95
+    return {
+        "outcomes": {"base": _counts(base), "ft": _counts(ft)},
+        "transitions": transitions,
+        "paired": PairedTests(validity=validity_test, exact_call=exact_test),
+        "power": Power(
+            detectable_drop=statistics.detectable_drop(validity.n, validity.both + validity.lost),
+            inconclusive=interval is not None and statistics.straddles(interval, floor),
+            cases_needed=statistics.cases_needed(validity, floor),
+        ),
+    }
+
+
+def _counts(readings: Iterable[Reading]) -> dict[str, int]:
+    return dict(Counter(reading.outcome for reading in readings).most_common())
+
+
+def paired_test(paired: statistics.Paired) -> PairedTest:
+    """How sure a change is, from what became of the same cases."""
+    return PairedTest(
+        **asdict(paired),
+        mcnemar_p=statistics.mcnemar_p(paired.lost, paired.gained),
+        delta=paired.delta,
+        interval_95=statistics.delta_interval(paired),
+        method=statistics.METHOD,
+    )
+
+
+def _null_stats(
+    asked: Sequence[Trial], calibration: Calibration | None, why: str | None, samples: Mapping[float, NullSample]
+) -> NullStats:
+    stats = asdict(calibration or Calibration(None, None, 0))
+    p_value = None
+    if samples:
+        # The exact chance that null adapters would do as well, from those nearest to the adapter's own rank.
+        sample = samples[deciding_rank(samples)]
+        valid = sum(trial.ft.valid for trial in asked)
+        p_value = null_p_value(valid, len(asked), sum(sample.valid), len(sample.valid) * sample.cases)
+    kept = {_exact_rank_name(rank): sample for rank, sample in samples.items()}
+    return NullStats.model_construct(
+        **{**stats, "usable": why is None, "why": why, "p_value": p_value, "samples": kept}
+    )
+
+
+def _exact_rank_name(rank: float) -> str:
+    """With all its digits: whoever judges again needs the multiplier itself."""
+    name = rank_name(rank)
+    return name if float(name.removeprefix("rank_")) == rank else f"rank_{float(rank)!r}"
+
+
+def _z_by_rank(rate: float | None, calibrations: Mapping[float, Calibration]) -> dict[str, float] | None:
+    scores = {rank_name(rank): z_score(rate, calibration) for rank, calibration in sorted(calibrations.items())}
+    return {name: z for name, z in scores.items() if z is not None} or None
+
+
+def _score(rates: Evidence, z: float | None) -> float | None:
     if rates.validity_delta is None:
         return None
-    raw_score = min(max(1 + rates.validity_delta, 0.0), 1.0) * max(0.0, 1 - rates.hallucination_rate)
+    raw_score = min(max(1 + rates.validity_delta, 0.0), 1.0) * max(0.0, 1 - (rates.hallucination_rate or 0.0))
     if z is None:
         return raw_score
     sigmoid = 1 / (1 + math.exp(-min(max(z / 3, -50.0), 50.0)))
     return 0.7 * raw_score + 0.3 * sigmoid
 
 
-def _message(rates: Rates, z: float | None, why: str | None, missed: list[str]) -> str:
-    base, ft, delta = rates.json_valid_rate_base, rates.json_valid_rate_ft, rates.validity_delta
-    if base is None or ft is None or delta is None:
-        return "no cases to judge"
-    noise = f"no calibration: {why}" if z is None else f"z {z:+.1f} against noise"
-    message = (
-        f"ft {_percent(ft)} valid, base {_percent(base)}, delta {100 * delta:+.1f} points, "
-        f"{_percent(rates.hallucination_rate)} wrong tool names, {noise}"
-    )
+def _message(evidence: Evidence, z: float | None, missed: list[str]) -> str:
+    base, ft, delta = evidence.json_valid_rate_base, evidence.json_valid_rate_ft, evidence.validity_delta
+    if base is not None and ft is not None and delta is not None:
+        nulls = f"no calibration: {evidence.null.why}" if z is None else f"z {z:+.1f} against null adapters"
+        message = (
+            f"adapter {percent(ft)} valid, base {percent(base)}, delta {100 * delta:+.1f} points, "
+            f"{percent(evidence.hallucination_rate or 0.0)} wrong tool names, {nulls}"
+        )
+    elif (quiet := evidence.abstention) and quiet.ft is not None and quiet.base is not None:
+        message = (
+            f"no case asks for a call; adapter makes none in {percent(quiet.ft)} of the cases, "
+            f"base in {percent(quiet.base)}"
+        )
+    else:
+        message = "no cases to judge"
     return f"{message}; missed: {' and '.join(missed)}" if missed else message
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+def _finite(verdict: Verdict, numbers: dict[str, Any], message: str, evidence: Evidence) -> Judgement:
+    """The judgement without NaN or infinity, naming what was taken out.
+
+    In `raw` they make it an error. JSON has no such numbers, so they are kept as text.
+    """
+    kept, nulled = _without_non_finite(numbers)
+    facts, nulled_facts = _without_non_finite(evidence.model_dump(warnings=False))
+    if "raw" in nulled:
+        facts["non_finite_inputs"] = {name: repr(value) if name in nulled else value for name, value in numbers.items()}
+        verdict, message = "error", f"the valid rate is {numbers['raw']}, not a finite number"
+        kept, nulled = dict.fromkeys(numbers), []
+    facts["defensively_nulled"] = nulled + nulled_facts or None
+    return Judgement(verdict=verdict, message=message, evidence=Evidence(**facts), **kept)
 
 
-def _z_by_rank(rate: float | None, calibrations: Mapping[float, Calibration]) -> dict[str, float] | None:
-    if rate is None:
-        return None
-    scores = {f"rank_{rank:.2f}": z_score(rate, each) for rank, each in calibrations.items()}
-    return {name: z for name, z in scores.items() if z is not None} or None
+def _without_non_finite(values: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """A copy with None for what is not finite, and the dotted names of those entries."""
+    kept: dict[str, Any] = {}
+    nulled: list[str] = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            kept[name], inner = _without_non_finite(value)
+            nulled += [f"{name}.{key}" for key in inner]
+        elif _is_finite(value):
+            kept[name] = value
+        else:
+            kept[name] = None
+            nulled.append(name)
+    return kept, nulled
 
 
-def _null_evidence(calibration: Calibration | None, why: str | None) -> dict[str, Any]:
-    if calibration is None:
-        return {"mean": None, "std": None, "n": 0, "rates": [], "usable": False, "why": why}
-    return {
-        "mean": calibration.mean,
-        "std": calibration.std,
-        "n": calibration.n,
-        "rates": list(calibration.rates),
-        "usable": calibration.usable and why is None,
-        "why": why,
-    }
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(_is_finite(item) for item in value)
+    return not isinstance(value, float) or math.isfinite(value)

@@ -42,11 +42,11 @@ def test_there_is_a_template_for_each_but_plain_json():
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_template_tells_its_dialect_and_shows_why(name):
     template = "{% for message in messages %}{{ message.role }}{% endfor %}" + TEMPLATES[name]
-    found = detect(template)
-    assert found.name == name
+    detection = detect(template)
+    assert detection.name == name
     prefix = "the chat template writes "
-    assert found.why.startswith(prefix)
-    assert found.why.removeprefix(prefix) in template.replace('\\"', '"')
+    assert detection.why.startswith(prefix)
+    assert detection.why.removeprefix(prefix) in template.replace('\\"', '"')
 
 
 @pytest.mark.parametrize(

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..parse import ATTEMPT, json_at, parse_tool_call
-from .after_mark import as_call, calls_in, value_at
-from .dialect import Dialect
-from .python_calls import python_calls
-
-if TYPE_CHECKING:
-    from .dialect import Found
+from loracheck.scoring.dialects.after_mark import as_call, calls_in, value_at
+from loracheck.scoring.dialects.dialect import Dialect, FoundCalls
+from loracheck.scoring.dialects.python_calls import python_calls
+from loracheck.scoring.parse import ATTEMPT, json_at, parse_tool_call
+from loracheck.scoring.schema import unwrapped
 
 PLAIN = "json"
 
 _OBJECT = re.compile(r'\{\s*"')
 _OBJECT_OR_LIST = re.compile(r'\{\s*"|\[\s*\{\s*"')
 _NEXT = re.compile(r"\s*;")
-_PYTHON_TAG = "<|python_tag|>"
-_OPENAI_KEY = re.compile(r'"(?:tool_calls|function_call)"')
 
 
-def _json(text: str) -> Found:
+def _json(text: str) -> FoundCalls:
     call = parse_tool_call(text)
     if call is not None or ATTEMPT.search(text):
         yield call
 
 
-def _llama3(text: str) -> Found:
+def _llama3(text: str) -> FoundCalls:
     """The first object, and those that follow it behind semicolons; prose around them is let through."""
     start = _OBJECT.search(text)
     if start is None:
@@ -44,23 +40,22 @@ def _llama3(text: str) -> Found:
     yield None
 
 
-def _built_in(text: str) -> Found:
+def _built_in(text: str) -> FoundCalls:
     """Llama's own tools: search.call(query="...")."""
-    _, tag, source = text.partition(_PYTHON_TAG)
+    _, tag, source = text.partition("<|python_tag|>")
     if tag:
         for call in python_calls(source) or (None,):
             yield call and {**call, "name": str(call.get("name")).removesuffix(".call")}
 
 
-def _openai(text: str) -> Found:
+def _openai(text: str) -> FoundCalls:
     start = _OBJECT_OR_LIST.search(text)
     read = json_at(text, start.start()) if start else None
     if read:
         for item in _tool_calls(read[0]):
             if isinstance(item, dict):
-                inner = item.get("function")
-                yield as_call(inner if isinstance(inner, dict) else item)
-    elif _OPENAI_KEY.search(text):
+                yield as_call(unwrapped(item, needs_type=False))
+    elif re.search(r'"(?:tool_calls|function_call)"', text):
         yield None
 
 
@@ -75,5 +70,5 @@ def _tool_calls(message: Any) -> list[Any]:
 
 
 JSON = Dialect(PLAIN, "plain JSON", _json, reads_reasoning=True)
-LLAMA3 = Dialect("llama3", "Llama 3 JSON", _llama3, re.compile(r'("parameters"): dictionary|(<\|python_tag\|>)'))
-OPENAI = Dialect("openai", "OpenAI tool_calls", _openai, re.compile(r'(\{"tool_calls")'))
+LLAMA3 = Dialect("llama3", "Llama 3 JSON", _llama3, r'("parameters"): dictionary|(<\|python_tag\|>)')
+OPENAI = Dialect("openai", "OpenAI tool_calls", _openai, r'(\{"tool_calls")')

@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .after_mark import MAX_BROKEN, after
-from .declared import json_text
-from .dialect import MAX_CALLS, Dialect
-from .python_calls import python_calls
-
-if TYPE_CHECKING:
-    from .dialect import Found
+from loracheck.scoring.dialects.after_mark import MAX_BROKEN, after
+from loracheck.scoring.dialects.dialect import MAX_CALLS, Dialect, FoundCalls, json_text
+from loracheck.scoring.dialects.python_calls import python_calls
 
 _BLOCK = re.compile(
     r"(?:<start_function_call>|<\|tool_call>)(.*?)(?:<end_function_call>|<tool_call\|>|(?=<start_function_call>|<\|tool_call>)|\Z)",
@@ -27,7 +23,7 @@ _TOOL_CODE = re.compile(r"```tool_code\s(.*?)(?:```|\Z)", re.DOTALL)
 _FENCED_JSON = after(r"```json")
 
 
-def _marked(text: str) -> Found:
+def _marked(text: str) -> FoundCalls:
     for block in _BLOCK.finditer(text):
         call = _CALL.match(block[1])
         arguments = _object(block[1][call.end() :]) if call else None
@@ -53,22 +49,17 @@ def _quoted(word: re.Match[str]) -> str:
     return word[1] + json.dumps(word[2].strip())
 
 
-def _tool_code(text: str) -> Found:
+def _tool_code(text: str) -> FoundCalls:
     for block in islice(_TOOL_CODE.finditer(text), MAX_BROKEN):
         yield from python_calls(block[1]) or (None,)
 
 
-def _find(text: str) -> Found:
+def _find(text: str) -> FoundCalls:
     for find in (_marked, _tool_code, _FENCED_JSON):
-        found = list(islice(find(text), MAX_CALLS))
-        if found:
-            return iter(found)
+        calls = list(islice(find(text), MAX_CALLS))
+        if calls:
+            return iter(calls)
     return iter(())
 
 
-GEMMA = Dialect(
-    "gemma",
-    "Gemma call:name{...}",
-    _find,
-    re.compile(r"(<start_function_call>)|(<\|tool_call>)call:|(```tool_code)"),
-)
+GEMMA = Dialect("gemma", "Gemma call:name{...}", _find, r"(<start_function_call>)|(<\|tool_call>)call:|(```tool_code)")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from .declared import json_text
-from .dialect import Dialect
-
-if TYPE_CHECKING:
-    from .dialect import Found
+from loracheck.scoring.dialects.dialect import Dialect, FoundCalls, json_text
 
 _BETWEEN_MESSAGES = re.compile(r"<\|(?:start|end|call|return)\|>")
 _RECIPIENT = re.compile(r"\bto=functions\.(?P<name>[\w.-]+)")
 
 
-def _find(text: str) -> Found:
+def _find(text: str) -> FoundCalls:
     for message in _BETWEEN_MESSAGES.split(text):
         header, _, content = message.partition("<|message|>")
         recipient = _RECIPIENT.search(header)
@@ -24,4 +19,4 @@ def _find(text: str) -> Found:
             yield {"name": recipient["name"], "arguments": arguments} if isinstance(arguments, dict) else None
 
 
-HARMONY = Dialect("harmony", "Harmony to=functions.name", _find, re.compile(r"(<\|channel\|>)"))
+HARMONY = Dialect("harmony", "Harmony to=functions.name", _find, r"(<\|channel\|>)")

@@ -5,14 +5,11 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..parse import MAX_INTEGER_DIGITS
-from .after_mark import MAX_BROKEN, as_call
-from .dialect import Dialect
-
-if TYPE_CHECKING:
-    from .dialect import Call, Found
+from loracheck.scoring.dialects.after_mark import MAX_BROKEN, as_call
+from loracheck.scoring.dialects.dialect import Call, Dialect, FoundCalls
+from loracheck.scoring.parse import MAX_INTEGER_DIGITS
 
 MAX_SOURCE = 20_000
 """Python's parser takes memory and stack by the length of what it reads."""
@@ -57,14 +54,10 @@ def _call(node: ast.expr) -> Call:
     name = ast.unparse(node.func)
     if name == "print" and len(node.args) == 1 and not node.keywords:
         return _call(node.args[0])
-    if node.args or not name.replace(".", "").isidentifier():
+    # An argument behind ** has no name.
+    if node.args or not all(keyword.arg for keyword in node.keywords) or not name.replace(".", "").isidentifier():
         raise ValueError("not a call with named arguments")
-    arguments = {}
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            raise ValueError("** in a call")
-        arguments[keyword.arg] = _literal(keyword.value)
-    return {"name": name, "arguments": arguments}
+    return {"name": name, "arguments": {keyword.arg: _literal(keyword.value) for keyword in node.keywords}}
 
 
 def _literal(node: ast.expr) -> Any:
@@ -89,20 +82,15 @@ def _key(node: ast.expr | None) -> str:
     raise ValueError("not a text key")
 
 
-def _find(text: str) -> Found:
-    broken = 0
-    marked = False
+def _find(text: str) -> FoundCalls:
+    broken, block = 0, None
     for block in _BLOCK.finditer(text):
-        marked = True
         calls = python_calls(block[1])
-        if calls is None:
-            yield None
-            broken += 1
-            if broken == MAX_BROKEN:
-                return
-        else:
-            yield from calls
-    if not marked and (start := _LIST.search(text)):
+        yield from (None,) if calls is None else calls
+        broken += calls is None
+        if broken == MAX_BROKEN:
+            return
+    if block is None and (start := _LIST.search(text)):
         yield from python_calls(_balanced(text[start.start() : start.start() + MAX_SOURCE])) or (None,)
 
 
@@ -120,5 +108,5 @@ PYTHONIC = Dialect(
     "pythonic",
     "Python calls [name(key=value)]",
     _find,
-    re.compile(r"(<\|tool_call_start\|>)|(<\|tool_list_start\|>)|(List of tools: \[)|(\[func_name1\()"),
+    r"(<\|tool_call_start\|>)|(<\|tool_list_start\|>)|(List of tools: \[)|(\[func_name1\()",
 )

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from .after_mark import CLOSED, scan
-from .declared import BareText
-from .dialect import Dialect
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .dialect import Call, Found
+from loracheck.scoring.dialects.after_mark import CLOSED, scan
+from loracheck.scoring.dialects.dialect import BareText, Call, Dialect, FoundCalls
 
 _NAME = r'"(?P<name>[^"<>]+)"'
 _PREFIX = r"(?:\w{1,16}:|｜DSML｜)?"
 
 
-def tagged(head: str, opening: str, closing: str, sign: str) -> Callable[[str], Found]:
+def tagged(head: str, opening: str, closing: str, sign: str) -> Callable[[str], FoundCalls]:
     """A finder of calls whose name is in `head`, and whose arguments are between `opening` and `closing`."""
     openings, closings = re.compile(r"\s*" + opening), re.compile(closing)
 
@@ -42,21 +36,14 @@ def tagged(head: str, opening: str, closing: str, sign: str) -> Callable[[str], 
 def _inner(text: str) -> str:
     """Without the line breaks next to the tags, and out of a CDATA block."""
     text = text.removeprefix("\n").removesuffix("\n")
-    if text.startswith("<![CDATA[") and text.endswith("]]>"):
-        return text[9:-3]
-    return text
+    return text[9:-3] if text.startswith("<![CDATA[") and text.endswith("]]>") else text
 
 
 QWEN3_CODER = Dialect(
     "qwen3_coder",
     "Qwen3-Coder <function=name><parameter=...>",
-    tagged(
-        r"<function=(?P<name>[^<>{}\n]+)>",
-        r"<parameter=(?P<name>[^<>\n]+)>",
-        r"</parameter>",
-        sign=r"<function=",
-    ),
-    re.compile(r"(<parameter=)"),
+    tagged(r"<function=(?P<name>[^<>{}\n]+)>", r"<parameter=(?P<name>[^<>\n]+)>", r"</parameter>", sign=r"<function="),
+    r"(<parameter=)",
 )
 GLM = Dialect(
     "glm",
@@ -67,7 +54,7 @@ GLM = Dialect(
         r"</arg_value>",
         sign=r"<tool_call>",
     ),
-    re.compile(r"(<arg_key>)"),
+    r"(<arg_key>)",
 )
 INVOKE = Dialect(
     "invoke",
@@ -79,11 +66,11 @@ INVOKE = Dialect(
         rf"</{_PREFIX}parameter>",
         sign=rf"<{_PREFIX}invoke\b",
     ),
-    re.compile(r'(<(?:\w{1,16}:)?parameter name=)"|(｜DSML｜)'),
+    r'(<(?:\w{1,16}:)?parameter name=)"|(｜DSML｜)',
 )
 MINICPM = Dialect(
     "minicpm",
     "MiniCPM <function name=...>",
     tagged(rf"<function name={_NAME}>", rf"<param name={_NAME}>", r"</param>", sign=r"<function name="),
-    re.compile(r'(<param name=)"'),
+    r'(<param name=)"',
 )

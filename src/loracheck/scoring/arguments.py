@@ -1,4 +1,4 @@
-"""Are these the arguments that a case expects?
+"""Arguments of calls: how far two are apart, and whether they are the ones a case expects.
 
 The gold arguments of a case are plain values or choices of accepted ones. Which of the two a list is, the tool's schema
 decides:
@@ -9,19 +9,62 @@ decides:
 - null in a choice means that the argument may be left out.
 
 Choices stand where an argument or a property of a nested object stands; an array's items are compared as they are,
-objects among them by the rules above.
+objects among them by the rules above. Two calls are compared without recursion: values may be nested without limit.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .compare import same_value
-
 _ABSENT = object()
 
 # A reference may lead to itself.
 _MAX_STEPS = 16
+
+
+def field_disagreement(base_call: dict[str, Any], ft_call: dict[str, Any]) -> float:
+    """The share of leaf paths, over both calls, whose values differ or which one side lacks."""
+    base_arguments = base_call.get("arguments") or {}
+    ft_arguments = ft_call.get("arguments") or {}
+    if not isinstance(base_arguments, dict) or not isinstance(ft_arguments, dict):
+        return 1.0
+    leaves = differing = 0
+    # Both sides are walked in step: spelling out the path of every leaf would take quadratic space.
+    pending: list[tuple[Any, Any]] = [(base_arguments, ft_arguments)]
+    while pending:
+        base, ft = pending.pop()
+        if isinstance(base, dict) or isinstance(ft, dict):
+            # A leaf opposite a dict is a path that the other side lacks.
+            lone = sum(not isinstance(side, dict) and side is not _ABSENT for side in (base, ft))
+            leaves += lone
+            differing += lone
+            left, right = (side if isinstance(side, dict) else {} for side in (base, ft))
+            pending.extend((left.get(key, _ABSENT), right.get(key, _ABSENT)) for key in left.keys() | right.keys())
+        else:
+            leaves += 1
+            differing += not same_value(base, ft)
+    return differing / leaves if leaves else 0.0
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Deep equality of JSON values, where 1 equals 1.0 but not true, at any depth.
+
+    NaN equals nothing, itself included.
+    """
+    pending: list[tuple[Any, Any]] = [(a, b)]
+    while pending:
+        left, right = pending.pop()
+        if isinstance(left, dict) and isinstance(right, dict):
+            if left.keys() != right.keys():
+                return False
+            pending.extend((value, right[key]) for key, value in left.items())
+        elif isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+            if len(left) != len(right):
+                return False
+            pending.extend(zip(left, right, strict=True))
+        elif isinstance(left, bool) != isinstance(right, bool) or left != right:
+            return False
+    return True
 
 
 def arguments_match(gold: dict[str, Any], arguments: dict[str, Any], parameters: dict[str, Any] | None) -> bool:
@@ -50,10 +93,9 @@ class _Schema:
     def accepts_object(self, gold: Any, value: Any) -> bool:
         if not isinstance(gold, dict) or not isinstance(value, dict) or not value.keys() <= gold.keys():
             return False
-        for name, wanted in gold.items():
-            if not self._property(name)._accepts_argument(wanted, value.get(name, _ABSENT)):
-                return False
-        return True
+        return all(
+            self._property(name)._accepts_argument(wanted, value.get(name, _ABSENT)) for name, wanted in gold.items()
+        )
 
     def gold_of_object(self, value: dict[str, Any]) -> dict[str, Any]:
         return {name: self._property(name)._gold_of_argument(item) for name, item in value.items()}
@@ -92,8 +134,8 @@ class _Schema:
         if not depth:
             return True
         # [[]] alone could be an array of arrays just as well.
-        told = depth == 1 or any(option is None or option for option in gold)
-        return bool(gold) and told and all(option is None or _is_nested(option, depth) for option in gold)
+        is_clear = depth == 1 or any(option is None or option for option in gold)
+        return bool(gold) and is_clear and all(option is None or _is_nested(option, depth) for option in gold)
 
     def _array_depth(self) -> int:
         """How many arrays the schema asks for inside each other."""
@@ -111,29 +153,29 @@ class _Schema:
     def _below(self, *paths: tuple[str, ...]) -> _Schema:
         for path in paths:
             for branch in self._branches:
-                found: Any = branch
+                schema: Any = branch
                 for step in path:
-                    found = found.get(step) if isinstance(found, dict) else None
-                if found is not None:
-                    return _Schema(found, self._root)
+                    schema = schema.get(step) if isinstance(schema, dict) else None
+                if schema is not None:
+                    return _Schema(schema, self._root)
         return _Schema(None, self._root)
 
 
 def _branches(schema: Any, root: Any) -> list[dict[str, Any]]:
     """The schema, what it refers to and what it combines, as far as these are schemas at all."""
-    found: list[dict[str, Any]] = []
+    branches: list[dict[str, Any]] = []
     pending = [schema]
-    while pending and len(found) < _MAX_STEPS:
+    while pending and len(branches) < _MAX_STEPS:
         branch = pending.pop(0)
         if not isinstance(branch, dict):
             continue
-        found.append(branch)
+        branches.append(branch)
         if "$ref" in branch:
             pending.append(_referred(branch["$ref"], root))
         for combinator in ("allOf", "anyOf", "oneOf"):
             if isinstance(combined := branch.get(combinator), list):
                 pending.extend(combined)
-    return found
+    return branches
 
 
 def _referred(reference: Any, root: Any) -> Any:

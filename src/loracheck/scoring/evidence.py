@@ -1,0 +1,187 @@
+"""What stands beside a verdict, typed from where it is counted to the pages that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+
+from loracheck.scoring.calibrate import NullSample
+from loracheck.scoring.limits import LimitCheck, Limits, check_limits
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+Flag = Annotated[bool, Field(strict=True)]
+RankName = Annotated[str, Field(pattern=r"^rank_\d+(\.\d+)?(e[+-]\d+)?$")]
+
+
+class Part(BaseModel):
+    """A part of a report. What a newer loracheck adds to it is let be.
+
+    A file may also be older, or edited by hand: a value of another kind than it should be counts as not there, so that
+    whoever shows it needs no second look.
+    """
+
+    # The plain dataclasses in it, such as limits, take these settings over.
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _or_nothing(cls, value: Any, handler: Callable[[Any], Any], info: ValidationInfo) -> Any:
+        try:
+            return handler(value)
+        except ValidationError:
+            field = cls.model_fields[info.field_name or ""]
+            if field.is_required():
+                raise
+            return field.get_default(call_default_factory=True)
+
+
+class NullStats(Part):
+    """What the null adapters scored."""
+
+    mean: Number | None = None
+    std: Number | None = None
+    n: Count = 0
+    """How many ran."""
+    rates: tuple[Number, ...] | None = ()
+    """The share of valid calls of each."""
+    usable: Flag = False
+    why: str | None = None
+    """Why there is no z."""
+    p_value: Number | None = None
+    on: str | None = None
+    """`sentinels` or `cases`: what they answered."""
+    match: str | None = None
+    samples: dict[RankName, NullSample] = Field(default_factory=dict)
+    """Their valid answers by rank multiplier, `rank_1.00`: what it takes to judge again."""
+
+
+class PairedTest(Part):
+    """How many cases each view got right, and how sure the change is."""
+
+    both: Count
+    lost: Count
+    gained: Count
+    neither: Count
+    mcnemar_p: Number | None = None
+    delta: Number | None = None
+    interval_95: tuple[Number, Number] | None = None
+    method: str | None = None
+
+    @property
+    def n(self) -> int:
+        return self.both + self.lost + self.gained + self.neither
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        return self.both, self.lost, self.gained, self.neither
+
+
+class PairedTests(Part):
+    validity: PairedTest | None = None
+    exact_call: PairedTest | None = None
+
+
+class Power(Part):
+    """What so many cases can tell."""
+
+    detectable_drop: Number | None = None
+    inconclusive: Flag = False
+    cases_needed: Count | None = None
+
+
+class Moved(Part):
+    """A place in one of the base's calls, and how far the adapter's expectations for it are from the base's."""
+
+    case: str
+    position: Count
+    token: str
+    kind: Literal["format", "value"]
+    kl: Number
+    base_top: str
+    ft_top: str
+
+
+class Drift(Part):
+    """How far the adapter's expectations moved on the base's own calls."""
+
+    cases: Count | None = None
+    positions: Count | None = None
+    kl_format: Number | None = None
+    kl_values: Number | None = None
+    changed_format: Number | None = None
+    changed_values: Number | None = None
+    moved: tuple[Moved, ...] = ()
+
+
+class DialectUse(Part):
+    """The dialect the answers were read in, why, and which others they slipped into."""
+
+    name: str | None = None
+    title: str | None = None
+    why: str | None = None
+    base_drift: dict[str, Count] = Field(default_factory=dict)
+    ft_drift: dict[str, Count] = Field(default_factory=dict)
+    message: str | None = None
+
+
+class BothRates(Part):
+    base: Number | None = None
+    ft: Number | None = None
+
+
+class Abstention(BothRates):
+    """How often no tool was called where none fits."""
+
+    cases: Count | None = None
+
+
+class Rates(Part):
+    """What the verdict is about, over the cases that should bring a call; valid rates are None without cases."""
+
+    json_valid_rate_base: Number | None = None
+    json_valid_rate_ft: Number | None = None
+    validity_delta: Number | None = None
+    mean_arg_disagreement: Number | None = None
+    hallucination_rate: Number | None = None
+    num_cases: Count | None = None
+    num_arg_pairs_compared: Count | None = None
+
+
+class Evidence(Rates):
+    """All that is known about a comparison of two views, by the names the report has."""
+
+    z_by_rank: dict[str, Number | None] | None = None
+    null: NullStats = NullStats()
+    outcomes: dict[str, dict[str, Count]] = Field(default_factory=dict)
+    """For each view, how often each outcome came up."""
+    transitions: dict[str, dict[str, Count]] = Field(default_factory=dict)
+    """For each outcome in the base, what became of its cases with the adapter; without zeros."""
+    paired: PairedTests = PairedTests()
+    power: Power = Power()
+    exact_arguments_base: Number | None = None
+    exact_arguments_ft: Number | None = None
+    strict: BothRates | None = None
+    abstention: Abstention | None = None
+    limits: Limits = Limits()
+    drift: Drift | None = None
+    dialect: DialectUse | None = None
+    weight: Annotated[Number, Field(ge=0)] = 1.0
+    allowed_tools: tuple[str, ...] | None = None
+    non_finite_inputs: dict[str, Any] | None = None
+    """What made the verdict an error, as text."""
+    defensively_nulled: tuple[str, ...] | None = None
+    """The names of numbers that were not finite and are None now."""
+
+    def checks(self, z: float | None) -> dict[str, LimitCheck]:
+        """Which limits were kept and which were missed, by the limit's name."""
+        return check_limits(
+            self.limits,
+            delta=self.validity_delta,
+            hallucination=self.hallucination_rate,
+            z=z,
+            exact_arguments=self.exact_arguments_ft,
+            abstention=self.abstention.ft if self.abstention else None,
+        )
