@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from typing import TYPE_CHECKING
 
 import pytest
 
-from loracheck.files import cache_folder, replacing, write_atomically
+from loracheck.errors import AdapterError, CasesError
+from loracheck.files import cache_folder, read_bytes, read_text, replacing, sha256_of, write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,3 +85,42 @@ def test_the_cache_folder_can_be_moved(tmp_path: Path, monkeypatch: pytest.Monke
     assert cache_folder() == tmp_path / "answers"
     monkeypatch.delenv("LORACHECK_CACHE")
     assert "loracheck" in cache_folder().parts
+
+
+@pytest.mark.parametrize("content", [b"a\nb\n", b"\xef\xbb\xbfa\nb\n", b"a\r\nb\r\n", b"a\rb\r"])
+def test_a_text_is_the_same_from_any_editor(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_bytes(content)
+    assert read_text(path, CasesError) == "a\nb\n"
+
+
+def test_what_cannot_be_read_is_an_error_of_the_callers_kind_that_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_bytes(bytes(2**20) + b"\xff")
+    for name, said in (
+        ("none.jsonl", "no such file"),
+        (".", "a folder, not a file"),
+        ("a\0b", "null"),
+        ("cases.jsonl", "larger than 1 MB, the most that is read of such a file; give a smaller one"),
+    ):
+        with pytest.raises(CasesError) as refused:
+            read_bytes(tmp_path / name, CasesError, 2**20)
+        assert str(refused.value).startswith(f"{tmp_path / name}: ")
+        assert said in str(refused.value)
+    with pytest.raises(CasesError, match=r"cases\.jsonl: not UTF-8 text \(byte 1048576\); save it as UTF-8"):
+        read_text(path, CasesError)
+
+
+def test_a_file_of_just_the_most_that_is_read_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "whole.jsonl"
+    path.write_bytes(bytes(2**20))
+    assert read_bytes(path, CasesError, 2**20) == bytes(2**20)
+
+
+def test_a_hash_is_of_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "adapter.gguf"
+    content = os.urandom(3 * 2**20 + 1)
+    path.write_bytes(content)
+    assert sha256_of(path) == hashlib.sha256(content).hexdigest()
+    with pytest.raises(AdapterError, match=r"none\.gguf: cannot read the file: No such file"):
+        sha256_of(tmp_path / "none.gguf", AdapterError)

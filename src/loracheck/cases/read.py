@@ -1,0 +1,241 @@
+"""Files into checked values, with errors that say file, line, place and fix."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from loracheck.cases import did_you_mean
+from loracheck.cases.yaml_text import BadYamlError, children, parse_yaml
+from loracheck.errors import CasesError, InputError
+from loracheck.files import MAX_BYTES, read_text, too_large
+from loracheck.scoring.parse import MAX_NESTING
+from loracheck.text import cut
+
+Model = TypeVar("Model", bound=BaseModel)
+
+# YAML takes ten seconds and more to parse when it is as large as this.
+MAX_YAML = 2**20
+MAX_JSON_LINES = 64 * 2**20
+_TOO_MUCH_YAML = "put the cases in a file of JSON lines, which may be larger, and name it with --cases"
+_MOST_COMPLAINTS = 20
+_LONGEST_COMPLAINT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file's text. It is read once and handed on, because a pipe can be read only once."""
+
+    path: Path
+    """What to call it in messages."""
+    text: str
+
+
+def read_text_file(path: Path, most: int = MAX_BYTES) -> TextFile:
+    """A file of cases, ours or others', of `most` bytes at the most."""
+    return TextFile(path, read_text(path, CasesError, most))
+
+
+class YamlFile:
+    """A parsed YAML file that remembers on which line each value stands."""
+
+    def __init__(self, path: Path, error: type[InputError]) -> None:
+        self.path = path
+        self._error = error
+        try:
+            self._node, self.value = parse_yaml(read_text(path, error, MAX_YAML, _TOO_MUCH_YAML))
+        except BadYamlError as bad:
+            raise error(f"{path}{f':{bad.line}' if bad.line else ''}: {bad}") from None
+
+    def validate(self, model: type[Model], **context: Any) -> Model:
+        try:
+            # In a file a key has one name: that of the file's format, not that of the field in Python.
+            return model.model_validate(self.value, context=context, by_alias=True, by_name=False)
+        except ValidationError as bad:
+            complaints = _complaints(bad, self.value, model, lambda place: f"{self.path}{self._line(place)}: ")
+            raise self._error("\n".join(complaints)) from None
+
+    def _line(self, place: list[int | str]) -> str:
+        """`:12`, the line of the value at `place` or of the nearest thing around it."""
+        node, line = self._node, 1
+        for step in place:
+            below = {key: (mark.line + 1, child) for key, mark, child in children(node)}
+            if step not in below:
+                break
+            line, node = below[step]
+        return f":{line}"
+
+
+def read_json_lines(file: TextFile, model: type[Model]) -> Iterator[Model]:
+    """Each line of a JSON-lines file as a `model`; blank lines are skipped."""
+    # What was read while the format was still unknown may be more. The first half spares a huge text the second.
+    if len(file.text) > MAX_JSON_LINES or len(file.text.encode()) > MAX_JSON_LINES:
+        raise CasesError(too_large(file.path, MAX_JSON_LINES))
+    for number, line in _numbered_lines(file.text):
+        try:
+            value = json.loads(line)
+            _confirm_shallow(value)
+            yield model.model_validate(value)
+        except ValidationError as bad:
+            complaints = "; ".join(_complaints(bad, value, model))
+            raise CasesError(f"{file.path}:{number}: {complaints}") from None
+        except (ValueError, RecursionError) as bad:
+            raise CasesError(f"{file.path}:{number}: not a line of JSON: {bad}") from None
+
+
+def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """All but the blank ones."""
+    # Not splitlines(): that also cuts at U+2028 and its like, which JSON allows inside strings.
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def _confirm_shallow(value: Any, left: int = MAX_NESTING) -> None:
+    if left < 0:
+        raise ValueError(f"nested more than {MAX_NESTING} deep")
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _confirm_shallow(child, left - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record of somebody else's file."""
+
+    line: int
+    """The one it begins on."""
+    value: Any
+    """Whatever the JSON says; `Record.unreadable` for a line that is no JSON."""
+
+    unreadable = object()
+
+
+def read_records(file: TextFile) -> Iterator[Record]:
+    """The records of a JSON-lines file, or of a file that is one JSON array."""
+    if file.text.lstrip().startswith("["):
+        yield from _elements(file)
+        return
+    for number, line in _numbered_lines(file.text):
+        try:
+            yield Record(number, _DECODER.decode(line))
+        except (ValueError, RecursionError):
+            yield Record(number, Record.unreadable)
+
+
+def _elements(file: TextFile) -> Iterator[Record]:
+    text, at = file.text, 0
+    line, counted_to = 1, 0
+    separator = "["
+    while True:
+        at = _skip(text, at)
+        is_separated = text[at : at + 1] == separator
+        if is_separated:
+            at = _skip(text, at + 1)
+        line, counted_to = line + text.count("\n", counted_to, at), at
+        if text[at : at + 1] == "]":
+            return
+        if not is_separated:
+            raise CasesError(f"{file.path}:{line}: not a JSON array: {separator} or ] should stand here")
+        separator = ","
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError) as bad:
+            raise CasesError(f"{file.path}:{line}: not JSON: {bad}") from None
+        yield Record(line, value)
+
+
+def _skip(text: str, at: int) -> int:
+    blank = _BLANK.match(text, at)
+    return blank.end() if blank else at
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _complaints(
+    bad: ValidationError, value: Any, model: type[BaseModel], where: Callable[[list[int | str]], str] = lambda _: ""
+) -> Iterator[str]:
+    """What is wrong, in words: the first of what may be a million mistakes."""
+    causes = _causes(bad, value)
+    for place, detail in causes[:_MOST_COMPLAINTS]:
+        yield where(place) + cut(_complaint(place, detail, model), _LONGEST_COMPLAINT)
+    if len(causes) > _MOST_COMPLAINTS:
+        yield "and so on"
+
+
+def _causes(bad: ValidationError, value: Any) -> list[tuple[list[int | str], ErrorDetails]]:
+    """Each mistake with its place. A list is called too short when its items are bad: only the items are named."""
+    details = bad.errors(include_url=False)[: 10 * _MOST_COMPLAINTS]
+    placed = [(_real_place(detail["loc"], value), detail) for detail in details]
+    return [
+        (place, detail)
+        for place, detail in placed
+        if detail["type"] != "too_short"
+        or not any(len(other) > len(place) and other[: len(place)] == place for other, _ in placed)
+    ]
+
+
+def _real_place(loc: tuple[int | str, ...], value: Any) -> list[int | str]:
+    """A pydantic location without the steps that stand in no file, such as the tag of a union."""
+    place: list[int | str] = []
+    for depth, step in enumerate(loc):
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            if depth < len(loc) - 1:
+                continue
+        place.append(step)
+    return place
+
+
+_PLAINLY = {
+    "missing": "missing; this key is needed",
+    "too_short": "empty; it needs at least one entry",
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "should be a mapping, key: value"),
+    "tuple_type": "should be a list",
+    "union_tag_not_found": "no kind; each entry needs one",
+}
+
+
+def _complaint(place: list[int | str], detail: ErrorDetails, model: type[BaseModel]) -> str:
+    """One pydantic error as `place: what is wrong; the fix`."""
+    where = ""
+    for step in place:
+        where += f"[{step}]" if isinstance(step, int) else f".{step}" if where else step
+    problem = detail["msg"].removeprefix("Value error, ")
+    problem = problem[:1].lower() + problem[1:]
+    if detail["type"] in _PLAINLY:
+        problem = _PLAINLY[detail["type"]]
+    elif detail["type"] == "extra_forbidden":
+        problem = f"unknown key{did_you_mean(str(place[-1]), _known_keys(model, set())) or '; take it out'}"
+    elif detail["type"] == "union_tag_invalid":
+        problem = f"unknown kind {detail['ctx']['tag']!r}; known: {detail['ctx']['expected_tags']}"
+    return f"{where}: {problem}" if where else problem
+
+
+def _known_keys(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[str]:
+    """Every key of a model and of the models inside it, as files spell it."""
+    seen.add(model)
+    keys = {info.alias or name for name, info in model.model_fields.items()}
+    for info in model.model_fields.values():
+        for inner in _models_in(info.annotation):
+            if inner not in seen:
+                keys |= _known_keys(inner, seen)
+    return keys
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in getattr(annotation, "__args__", ()):
+        yield from _models_in(argument)

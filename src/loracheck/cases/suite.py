@@ -1,0 +1,257 @@
+"""The suite file: models, settings and what to check."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, create_model, field_validator
+
+from loracheck.cases import MOST, did_you_mean
+from loracheck.cases.case import Case, Strict
+from loracheck.cases.entries import ENTRIES, Entry, NullAdapterEntry, ToolUseEntry
+from loracheck.errors import CasesError, InputError
+from loracheck.scoring.dialects import DIALECTS
+
+VERSION = 1
+
+
+def default_threads() -> int:
+    """All cores of a small machine, half of a large one, where the other half are hyper-threads."""
+    cores = os.cpu_count() or 1
+    return cores if cores <= 4 else cores // 2
+
+
+def _beside_the_suite_file(path: Path, info: ValidationInfo) -> Path:
+    folder = (info.context or {}).get("folder")
+    path = path.expanduser()
+    return folder / path if folder else path
+
+
+GgufPath = Annotated[Path, AfterValidator(_beside_the_suite_file)]
+
+
+class AdapterEntry(Strict):
+    gguf: GgufPath
+    """A GGUF LoRA, or a PEFT folder, which is converted into the cache."""
+    scale: float = 1.0
+    """How strongly it is applied: 0.5 is half as strong as it was trained."""
+
+    @field_validator("scale")
+    @classmethod
+    def _finite(cls, scale: float) -> float:
+        if not math.isfinite(scale):
+            raise ValueError(f"the scale is {scale}; give a number such as 1.0")
+        return scale
+
+
+def adapter_entry(text: str | os.PathLike[str]) -> AdapterEntry:
+    """PATH or PATH@SCALE; a path that exists as written is that file. InputError when SCALE is no number."""
+    spelled = os.fspath(text)
+    path, at, scale = spelled.rpartition("@")
+    if not at or Path(spelled).exists():
+        return AdapterEntry(gguf=Path(spelled))
+    try:
+        factor = float(scale)
+    except ValueError:
+        raise InputError(f"{scale!r} in {spelled!r} is not a scale; write PATH@0.5") from None
+    if not math.isfinite(factor):
+        raise InputError(f"the scale in {spelled!r} is not a finite number")
+    return AdapterEntry(gguf=Path(path), scale=factor)
+
+
+class BaseEntry(Strict):
+    gguf: GgufPath
+    """The base model."""
+    adapters: tuple[AdapterEntry, ...] = ()
+    """What belongs to the base and is on in both views, in this order."""
+
+
+class FtEntry(Strict):
+    adapters: tuple[AdapterEntry, ...] = Field(min_length=1)
+    """On top of the base's own adapters."""
+
+
+class Models(Strict):
+    base: BaseEntry
+    """What the adapter is compared with."""
+    ft: FtEntry
+    """What is checked."""
+
+
+def _models(base: Path, adapters: Sequence[AdapterEntry], base_adapters: Sequence[AdapterEntry]) -> Models:
+    return Models(base=BaseEntry(gguf=base, adapters=tuple(base_adapters)), ft=FtEntry(adapters=tuple(adapters)))
+
+
+class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True):
+    """How cases are asked and answered. Each is also an option of `loracheck check`, and the option wins."""
+
+    seed: int = Field(default=0, ge=0)
+    """Seeds the bootstrap interval. Answers are greedy and need none."""
+    prompt: Literal["chat", "raw"] | None = None
+    """`chat` uses the model's chat template, `raw` only the prompt text; when left out, chat if there is a template."""
+    dialect: str = "auto"
+    """How calls are written in answers; `auto` reads it off the model's chat template."""
+    schema_rules: Literal["basic", "strict"] = Field(default="basic", alias="schema")
+    """`strict` also validates arguments by their whole JSON Schema and reports that rate beside the other."""
+    max_new_tokens: int = Field(default=256, ge=1, le=MOST)
+    """Longest answer, in tokens."""
+    n_ctx: int = Field(default=4096, ge=32, le=MOST)
+    """Tokens of context for each case."""
+    threads: int = Field(default_factory=default_threads, ge=1, le=512)
+    """CPU threads; when left out, as many as suit the machine."""
+    gpu_layers: int = Field(default=0, ge=-1, le=MOST)
+    """Layers to put on the GPU (Metal or CUDA); -1 for all."""
+    parallel: int = Field(default=8, ge=1, le=64)
+    """Cases decoded in step. Answers are repeatable for one width, not across widths."""
+
+    @field_validator("dialect")
+    @classmethod
+    def _known_dialect(cls, dialect: str) -> str:
+        if dialect != "auto" and dialect not in DIALECTS:
+            fix = did_you_mean(dialect, ("auto", *DIALECTS)) or f"; give auto or one of {', '.join(DIALECTS)}"
+            raise ValueError(f"no dialect {dialect!r}{fix}")
+        return dialect
+
+
+def _any_of(kinds: Mapping[str, type[Entry]]) -> Any:
+    return Annotated[Union[tuple(kinds.values())], Field(discriminator="kind")]  # noqa: UP007 - built at run time
+
+
+if TYPE_CHECKING:
+    AnyEntry = Entry
+else:
+    AnyEntry = _any_of(ENTRIES)
+
+
+class Suite(Strict, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True):
+    version: int = VERSION
+    """The version of this format."""
+    models: Models
+    """What is compared with what."""
+    defaults: Defaults = Defaults()
+    """How it is run."""
+    entries: tuple[AnyEntry, ...] = Field(min_length=1, alias="suite")
+    """What is done, in this order: each entry has a `kind` and a `name` of its own. Null adapters come before what they
+    serve; when there are none, the default ones are put in front."""
+    _file: Path | None = None
+
+    @property
+    def file(self) -> Path | None:
+        """Where it was loaded from, if it was."""
+        return self._file
+
+    def loaded_from(self, file: Path) -> Suite:
+        """A copy that knows its file."""
+        suite = self.model_copy()
+        suite._file = file
+        return suite
+
+    @field_validator("version")
+    @classmethod
+    def _known_version(cls, version: int) -> int:
+        if version != VERSION:
+            raise ValueError(f"this loracheck reads version {VERSION}, the file says {version}")
+        return version
+
+    @field_validator("entries")
+    @classmethod
+    def _in_order(cls, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        names: set[str] = set()
+        judged = None
+        for entry in entries:
+            if entry.name in names:
+                raise ValueError(f"two probes are named {entry.name!r}; names must differ")
+            names.add(entry.name)
+            if not entry.is_baseline:
+                judged = judged or entry.name
+            elif judged:
+                raise ValueError(
+                    f"the null_adapter {entry.name!r} comes after {judged!r}, which it serves; move it to the front"
+                )
+        if judged is None:
+            raise ValueError("nothing to check: add a probe of kind tool_use_fidelity")
+        return entries
+
+    @property
+    def adapters(self) -> tuple[AdapterEntry, ...]:
+        """Every adapter of the tuned view, the base's own first."""
+        return self.models.base.adapters + self.models.ft.adapters
+
+    @property
+    def judged(self) -> tuple[Entry, ...]:
+        """The entries that get a verdict."""
+        return tuple(entry for entry in self.entries if not entry.is_baseline)
+
+    def with_models(
+        self,
+        base: Path | None = None,
+        adapters: Sequence[AdapterEntry] = (),
+        base_adapters: Sequence[AdapterEntry] = (),
+    ) -> Suite:
+        """A copy with other model files; what is not given stays."""
+        own, ft = self.models.base, self.models.ft
+        models = _models(base or own.gguf, adapters or ft.adapters, base_adapters or own.adapters)
+        return self.model_copy(update={"models": models})
+
+    def with_files(self, find: Callable[[Path], Path]) -> Suite:
+        """A copy in which every model and adapter is what `find` makes of its path."""
+        ft, own = (
+            [entry.model_copy(update={"gguf": find(entry.gguf)}) for entry in entries]
+            for entries in (self.models.ft.adapters, self.models.base.adapters)
+        )
+        return self.with_models(find(self.models.base.gguf), ft, own)
+
+    def with_defaults(self, **changes: Any) -> Suite:
+        """A copy with other settings. A new `max_new_tokens` also wins over what single cases ask for."""
+        suite = self.model_copy(update={"defaults": Defaults(**{**self.defaults.model_dump(), **changes})})
+        if "max_new_tokens" not in changes:
+            return suite
+        return suite._with_entries(
+            entry.asking([case.model_copy(update={"max_new_tokens": None}) for case in entry.asks])
+            for entry in self.entries
+        )
+
+    def with_cases(self, cases: Sequence[Case]) -> Suite:
+        """A copy whose entries ask these cases. CasesError when one needs others."""
+        try:
+            return self._with_entries(entry.asking(cases) for entry in self.entries)
+        except ValidationError as bad:
+            complaint = bad.errors()[0]["msg"].removeprefix("Value error, ")
+            raise CasesError(f"these cases do not fit the suite: {complaint}") from None
+
+    def with_nulls(self, runs: int | None = None) -> Suite:
+        """A copy that has null adapters: its own, or the default ones; `runs` of them when given."""
+        entries = self.entries
+        if not any(entry.is_baseline for entry in entries):
+            taken = {entry.name for entry in entries}
+            name = next(name for name in ("nulls", "null adapters", "_nulls") if name not in taken)
+            entries = (NullAdapterEntry(name=name), *entries)
+        return self._with_entries(
+            entry.model_copy(update={"runs": runs}) if runs and entry.is_baseline else entry for entry in entries
+        )
+
+    def without_nulls(self) -> Suite:
+        return self._with_entries(self.judged)
+
+    def _with_entries(self, entries: Iterable[Entry]) -> Suite:
+        return self.model_copy(update={"entries": tuple(entries)})
+
+
+def suite_of_kinds(kinds: Mapping[str, type[Entry]]) -> type[Suite]:
+    """The suite whose entries may be of these kinds."""
+    if kinds == ENTRIES:
+        return Suite
+    entries: Any = (tuple[_any_of(kinds), ...], Suite.model_fields["entries"])  # type: ignore[misc]
+    return create_model("Suite", __base__=Suite, entries=entries)
+
+
+def quick_suite(
+    base: Path, adapters: Sequence[AdapterEntry], base_adapters: Sequence[AdapterEntry], cases: Sequence[Case]
+) -> Suite:
+    """What `loracheck check --base --adapter` runs, but for the null adapters: tool use on the given cases."""
+    tool_use = ToolUseEntry(name="tools_intact", cases=tuple(cases))
+    return Suite(models=_models(base, adapters, base_adapters), suite=(tool_use,))

@@ -1,1 +1,0 @@
-"""What to ask: cases, suite files, built-in packs."""
