@@ -5,7 +5,8 @@ import json
 import pytest
 
 from loracheck.errors import ModelError
-from loracheck.prompts.chat import ChatTemplate, describe_tools, render_chat
+from loracheck.models.model import ChatTemplate
+from loracheck.prompts.chat import describe_tools, render_chat
 from suite_factory import CHAT_TEMPLATE, SEARCH
 
 ASK = [{"role": "user", "content": "Find cats."}]

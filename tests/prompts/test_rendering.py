@@ -6,18 +6,17 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loracheck import check
+from loracheck.checking import check
 from loracheck.errors import ModelError
+from loracheck.models.model import ChatTemplate
 from loracheck.processes import serving
-from loracheck.prompts import ChatTemplate, render_chat, rendering
-from loracheck.prompts.asking import way_of_asking
+from loracheck.prompts import prompt_format, render_chat, rendering
 from loracheck.prompts.rendering import render_apart
-from loracheck.report.json import to_json
+from loracheck.report.json import render as to_json
 from suite_factory import CHAT_TEMPLATE, SEARCH, answering, make_case, make_suite, write_files
 
 if TYPE_CHECKING:
@@ -74,9 +73,7 @@ def refusal(source: str) -> str:
 @pytest.mark.parametrize("source", ENDLESS)
 def test_a_template_that_does_not_end_is_ended(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "SECONDS", 0.6)
-    started = time.monotonic()
     assert refusal(source).startswith("the model's chat template took longer than 1 s")
-    assert time.monotonic() - started < 10
 
 
 @NEEDS_LIMITS
@@ -167,8 +164,8 @@ def test_a_check_with_a_hostile_template_ends_with_exit_code_2(tmp_path: Path, m
 def test_a_template_of_megabytes_is_not_even_looked_at(tmp_path: Path) -> None:
     template = ChatTemplate("a" * 1_000_001)
     with pytest.raises(ModelError, match=r"m\.gguf: the model's chat template is 1,000,001 characters long"):
-        way_of_asking(template, None, "auto", tmp_path / "m.gguf")
-    assert way_of_asking(template, "raw", "auto", tmp_path / "m.gguf").template is None
+        prompt_format(template, None, "auto", tmp_path / "m.gguf")
+    assert prompt_format(template, "raw", "auto", tmp_path / "m.gguf").template is None
 
 
 def test_cases_with_letters_that_no_file_can_hold_are_asked_and_reported(tmp_path: Path) -> None:

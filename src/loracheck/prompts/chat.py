@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from loracheck.errors import ModelError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from loracheck.models.model import ChatTemplate
 
 Message = dict[str, Any]
 ToolSpec = dict[str, Any]
@@ -17,15 +15,6 @@ ToolSpec = dict[str, Any]
 WAY_OUT = "use --prompt raw to send the prompt text as it is"
 # Letters of its own that a failing template gets to say.
 _MOST_WORDS = 500
-
-
-@dataclass(frozen=True, slots=True)
-class ChatTemplate:
-    """A model's chat template as its GGUF file carries it, and the two tokens templates like to spell out."""
-
-    source: str
-    bos_token: str = ""
-    eos_token: str = ""
 
 
 def render_chat(template: ChatTemplate, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> str:
@@ -109,11 +98,8 @@ def _render_with_system(template: ChatTemplate, messages: Sequence[Message], sys
     if system in text:
         return text
     # Gemma's template refuses a system message, others drop it: say it in the first turn instead.
-    return _render(template, [_prefixed(head, system), *rest], None)
-
-
-def _prefixed(message: Message, text: str) -> Message:
-    return {**message, "content": f"{text}\n\n{message['content']}"}
+    told = {**head, "content": f"{system}\n\n{head['content']}"}
+    return _render(template, [told, *rest], None)
 
 
 def _render(template: ChatTemplate, messages: Sequence[Message], tools: list[ToolSpec] | None) -> str:

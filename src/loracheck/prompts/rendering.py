@@ -9,16 +9,12 @@ import pickle
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from loracheck.errors import ModelError
+from loracheck.models.model import ChatTemplate
 from loracheck.processes import serving
-from loracheck.prompts.chat import WAY_OUT, ChatTemplate, render_chat
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from loracheck.prompts.chat import Message, ToolSpec
+from loracheck.prompts.chat import WAY_OUT, Message, ToolSpec, render_chat
 
 # An ordinary prompt takes a few milliseconds, and the child a tenth of a second to start.
 SECONDS = 10.0
@@ -86,8 +82,13 @@ def serve(seconds: float) -> None:
     """The child: one request from standard input, a line of JSON for each prompt, up to the first that fails."""
     template, asked = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
     _limit(seconds)
+    letters = 0
     try:
-        for prompt in _within_bounds(render_chat(template, messages, tools) for messages, tools in asked):
+        for messages, tools in asked:
+            prompt = render_chat(template, messages, tools)
+            letters += len(prompt)
+            if letters > MAX_LETTERS:
+                raise ModelError(f"the model's chat template writes more than {MAX_LETTERS:,} characters; {WAY_OUT}")
             _reply(prompt=prompt)
     except ModelError as error:
         _reply(error=str(error))
@@ -100,15 +101,6 @@ def serve(seconds: float) -> None:
 
 def _reply(**said: str) -> None:
     sys.stdout.write(json.dumps(said) + "\n")
-
-
-def _within_bounds(prompts: Iterable[str]) -> Iterator[str]:
-    letters = 0
-    for prompt in prompts:
-        letters += len(prompt)
-        if letters > MAX_LETTERS:
-            raise ModelError(f"the model's chat template writes more than {MAX_LETTERS:,} characters; {WAY_OUT}")
-        yield prompt
 
 
 def _limit(seconds: float) -> None:

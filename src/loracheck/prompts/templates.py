@@ -8,15 +8,12 @@ from __future__ import annotations
 import json
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from jinja2 import TemplateError, nodes
+from jinja2 import Template, TemplateError, nodes
 from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-if TYPE_CHECKING:
-    from jinja2 import Template
-    from jinja2.parser import Parser
 
 # Some templates print today's date. A verdict must not change overnight, so theirs is always this one.
 TEMPLATE_DATE = datetime(2025, 1, 1, tzinfo=timezone.utc)
