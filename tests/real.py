@@ -6,22 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from loracheck import base_model
-from loracheck.adapters import chat_template, read_model_header
-from loracheck.demo import adapter_file
+from loracheck.cases.load import load_pack
+from loracheck.demo import adapter_file, find_model
 from loracheck.engine import AdapterUse, Prompt, View
+from loracheck.models import chat_template, read_model_header
 from loracheck.prompts import render_chat
-from loracheck.suite.load import load_pack
 
 # Looked up here, before the tests get cache folders of their own.
-BASE = base_model.find() or Path("no-model")
+BASE = find_model() or Path("no-model")
 
 needs_base = pytest.mark.skipif(not BASE.is_file(), reason="the base model is not here: `make model` fetches it")
 needs_model = [pytest.mark.engine, needs_base]
 
 TOOLCALLER = adapter_file("toolcaller")
-BARE = View("base")
-TUNED = View("ft", (AdapterUse(TOOLCALLER),))
+BARE = View("base", BASE)
+TUNED = View("adapter", BASE, (AdapterUse(TOOLCALLER),))
 
 
 def demo_prompts(count: int, max_new_tokens: int) -> list[Prompt]:

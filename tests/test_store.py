@@ -11,7 +11,7 @@ import pytest
 
 import loracheck.store
 from loracheck.errors import InputError
-from loracheck.store import Store, store_path
+from loracheck.store import Store, database_files, store_path, user_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -289,3 +289,45 @@ def test_a_file_that_changes_during_a_run_keeps_its_first_hash_and_is_reported(p
 def test_a_file_that_is_not_there_is_an_input_error(path: Path, tmp_path: Path) -> None:
     with Store(path) as store, pytest.raises(InputError, match="No such file"):
         store.sha256_of(tmp_path / "nothing.gguf")
+
+
+def test_the_users_store_is_kept_between_runs_unless_there_should_be_none() -> None:
+    with user_store() as store:
+        store.put("answer", ABOUT, "yes")
+    with user_store(no_cache=True) as store:
+        assert not store.is_on
+        assert store.get("answer", ABOUT) is None
+    with user_store() as store:
+        assert store.get("answer", ABOUT) == "yes"
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        (0, ()),
+        (1, ("1 answer is kept in the store; run the same command again to go on.",)),
+        (2, ("2 answers are kept in the store; run the same command again to go on.",)),
+    ],
+)
+def test_an_interrupt_tells_what_is_kept(kept: int, told: tuple[str, ...]) -> None:
+    def interrupted() -> None:
+        with user_store() as store:
+            for number in range(kept):
+                store.put("answer", {"number": number}, "yes")
+            store.put("fingerprint", ABOUT, "not an answer")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        interrupted()
+    assert stopped.value.args == told
+
+
+def test_the_files_of_a_store_are_those_that_are_there(path: Path) -> None:
+    assert list(database_files(path)) == []
+    with Store(path) as store:
+        store.put("answer", ABOUT, "yes")
+        names = {file.name for file in database_files(path)}
+        assert {path.name, f"{path.name}-wal"} <= names
+    path.write_bytes(b"rubbish " * 99)
+    Store(path).close()
+    assert f"{path.name}.damaged" in {file.name for file in database_files(path)}

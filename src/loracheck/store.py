@@ -8,15 +8,13 @@ import os
 import sqlite3
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from loracheck.adapters import sha256_of
-from loracheck.files import cache_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+from loracheck.files import cache_folder, sha256_of
 
 FILE_NAME = "answers.sqlite"
 
@@ -54,10 +52,6 @@ class Store:
         self._hashed: dict[Path, _Hashed] = {}
         if path is not None:
             self._open(path)
-
-    @classmethod
-    def of_the_user(cls) -> Store:
-        return cls(store_path())
 
     def __enter__(self) -> Store:
         return self
@@ -155,6 +149,16 @@ class Store:
         reason = getattr(error, "strerror", None) or error
         self.warnings.append(f"{self._path}: the store is off for this run ({reason}); the results are not affected")
         return False
+
+
+@contextmanager
+def user_store(*, no_cache: bool = False) -> Iterator[Store]:
+    """The user's store, or an idle one; an interrupt in the block goes on its way telling what is kept."""
+    with Store() if no_cache else Store(store_path()) as store:
+        try:
+            yield store
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(*store.what_is_kept()) from None
 
 
 def store_path() -> Path:

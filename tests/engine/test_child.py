@@ -15,7 +15,7 @@ import pytest
 from loracheck.engine import AdapterUse, Settings, View
 from loracheck.engine.child import ChildEngine
 from loracheck.engine.llama import LlamaEngine
-from loracheck.errors import AdapterError, EngineError
+from loracheck.errors import AdapterError, EngineError, LoracheckError
 from real import BARE, BASE, TUNED, demo_prompts, needs_model
 
 if TYPE_CHECKING:
@@ -28,9 +28,16 @@ SETTINGS = Settings(n_ctx=512)
 
 @pytest.fixture
 def engine() -> Iterator[ChildEngine]:
-    engine = ChildEngine(BASE, SETTINGS)
+    """With its child running and the model in it."""
+    engine = ChildEngine(SETTINGS)
+    engine.fingerprint(BARE, "Hello")
     yield engine
     engine.close()
+
+
+def process_of(engine: ChildEngine) -> int:
+    assert engine.process_id is not None
+    return engine.process_id
 
 
 def is_there(process: int) -> bool:
@@ -50,7 +57,7 @@ def gone(process: int, seconds: float = 5.0) -> bool:
 
 def test_a_child_answers_as_the_same_engine_here_does(engine: ChildEngine) -> None:
     prompts = demo_prompts(2, 8)
-    with LlamaEngine(BASE, SETTINGS) as here:
+    with LlamaEngine(SETTINGS) as here:
         assert dict(engine.answer(TUNED, prompts)) == dict(here.answer(TUNED, prompts))
         assert engine.fingerprint(BARE, "Hello") == here.fingerprint(BARE, "Hello")
 
@@ -59,15 +66,15 @@ def test_an_error_in_the_child_is_raised_here_and_the_child_goes_on(engine: Chil
     rubbish = tmp_path / "adapter.gguf"
     rubbish.write_bytes(b"GGUF rubbish")
     with pytest.raises(AdapterError, match=r"llama\.cpp refused the adapter"):
-        list(engine.answer(View("ft", (AdapterUse(rubbish),)), demo_prompts(1, 4)))
+        list(engine.answer(View("adapter", BASE, (AdapterUse(rubbish),)), demo_prompts(1, 4)))
     assert len(list(engine.answer(BARE, demo_prompts(1, 4)))) == 1
 
 
 def test_a_crash_in_the_middle_tells_what_was_done_and_the_last_of_the_log(engine: ChildEngine) -> None:
     answers = engine.answer(TUNED, [*demo_prompts(1, 2), *demo_prompts(2, 200)[1:]])
     next(answers)
-    os.kill(engine.process_id, signal.SIGSEGV)
-    what = r"llama\.cpp crashed \(SIGSEGV\) while computing the ft view \(.*toolcaller\.gguf\)\n  llama\.cpp: "
+    os.kill(process_of(engine), signal.SIGSEGV)
+    what = r"llama\.cpp crashed \(SIGSEGV\) while computing the adapter view \(.*toolcaller\.gguf\)\n  llama\.cpp: "
     with pytest.raises(EngineError, match=what):
         list(answers)
 
@@ -79,24 +86,50 @@ def test_a_crash_in_the_middle_tells_what_was_done_and_the_last_of_the_log(engin
         (signal.SIGKILL, r"llama\.cpp was killed \(SIGKILL\), most likely for want of memory"),
     ],
 )
-def test_a_child_that_is_gone_tells_how_it_went(engine: ChildEngine, death: signal.Signals, said: str) -> None:
-    os.kill(engine.process_id, death)
+def test_a_child_that_dies_at_work_tells_how_it_went_and_the_next_question_gets_a_new_one(
+    engine: ChildEngine, death: signal.Signals, said: str
+) -> None:
+    answers = engine.answer(BARE, [*demo_prompts(1, 2), *demo_prompts(2, 200)[1:]])
+    next(answers)
+    dead = process_of(engine)
+    os.kill(dead, death)
     with pytest.raises(EngineError, match=rf"^{said} while computing the base view \(no adapter\)"):
-        engine.fingerprint(BARE, "Hello")
+        list(answers)
+    assert len(list(engine.answer(BARE, demo_prompts(1, 4)))) == 1
+    assert process_of(engine) != dead
 
 
 def test_a_child_that_gives_no_sign_of_life_is_stopped() -> None:
-    engine = ChildEngine(BASE, SETTINGS, timeout=1.5)
-    os.kill(engine.process_id, signal.SIGSTOP)
-    with pytest.raises(EngineError, match=r"gave no sign of life for 1\.5 s while computing the base view"):
+    engine = ChildEngine(SETTINGS, timeout=5)
+    engine.fingerprint(BARE, "Hello")
+    process = process_of(engine)
+    os.kill(process, signal.SIGSTOP)
+    with pytest.raises(EngineError, match=r"gave no sign of life for 5 s while computing the base view"):
         list(engine.answer(BARE, demo_prompts(1, 4)))
-    assert gone(engine.process_id)
+    assert gone(process)
     engine.close()
+
+
+def test_nothing_is_started_before_the_first_question() -> None:
+    engine = ChildEngine(SETTINGS)
+    assert engine.identity().facts["engine"] == "llama.cpp"
+    assert engine.process_id is None
+    engine.close()
+
+
+def test_a_view_of_another_model_takes_the_place_of_the_one_before(engine: ChildEngine, tmp_path: Path) -> None:
+    first = dict(engine.answer(BARE, demo_prompts(1, 4)))
+    once = engine.load_seconds
+    copy = tmp_path / "copy.gguf"
+    copy.symlink_to(BASE)
+    assert dict(engine.answer(View("copy", copy), demo_prompts(1, 4))) == first
+    assert engine.load_seconds > once > 0
 
 
 def test_every_batch_is_a_sign_of_life() -> None:
     ticks: list[None] = []
-    with LlamaEngine(BASE, SETTINGS, tick=lambda: ticks.append(None)) as engine:
+    with LlamaEngine(SETTINGS, tick=lambda: ticks.append(None)) as engine:
+        engine.load(BASE)
         loading = len(ticks)
         engine.fingerprint(BARE, "Hello")
     assert 0 < loading < len(ticks)
@@ -105,32 +138,47 @@ def test_every_batch_is_a_sign_of_life() -> None:
 def test_answers_left_in_the_middle_end_the_child(engine: ChildEngine) -> None:
     answers = engine.answer(BARE, demo_prompts(2, 8))
     next(answers)
+    process = process_of(engine)
     answers.close()  # type: ignore[attr-defined]
-    assert gone(engine.process_id)
+    assert gone(process)
 
 
-def test_closing_leaves_neither_process_nor_folder(engine: ChildEngine) -> None:
-    folder = engine.folder
-    assert folder.is_dir()
-    engine.close()
-    assert gone(engine.process_id)
-    assert not folder.exists()
-
-
-def test_a_model_that_does_not_load_leaves_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where children make their folders."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(EngineError, match="could not load the model"):
-        ChildEngine(tmp_path / "none.gguf", SETTINGS)
-    assert list(tmp_path.iterdir()) == []
+    return tmp_path
+
+
+def test_closing_leaves_neither_process_nor_folder(folders: Path) -> None:
+    engine = ChildEngine(SETTINGS)
+    engine.fingerprint(BARE, "Hello")
+    process = process_of(engine)
+    assert len(list(folders.iterdir())) == 1
+    engine.close()
+    engine.close()
+    assert gone(process)
+    assert list(folders.iterdir()) == []
+
+
+def test_a_model_that_does_not_load_is_told_and_leaves_nothing(folders: Path) -> None:
+    engine = ChildEngine(SETTINGS)
+    rubbish = folders / "rubbish.gguf"
+    rubbish.write_bytes(BASE.read_bytes()[:50_000_000])
+    with pytest.raises(LoracheckError, match=r"rubbish\.gguf: "):
+        engine.fingerprint(View("base", rubbish), "Hello")
+    engine.close()
+    assert list(folders.iterdir()) == [rubbish]
 
 
 PARENT = """
 import sys, time
 from pathlib import Path
-from loracheck.engine import Settings
+from loracheck.engine import Settings, View
 from loracheck.engine.child import ChildEngine
-engine = ChildEngine(Path(sys.argv[1]), Settings(n_ctx=512))
-print(engine.process_id, engine.folder, flush=True)
+engine = ChildEngine(Settings(n_ctx=512))
+engine.fingerprint(View("base", Path(sys.argv[1])), "Hello")
+print(engine.process_id, engine._child.folder, flush=True)
 time.sleep(60)
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,10 +31,9 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     number = FORMATS[request.param]
     if number is None:
         return BASE
-    from loracheck.engine import llama_log
-    from loracheck.engine.native import llama_cpp
+    from loracheck.engine.native import capture_log, llama_cpp
 
-    llama_log.capture()
+    capture_log()
     path: Path = tmp_path_factory.mktemp("quantized") / f"{request.param}.gguf"
     params = llama_cpp.llama_model_quantize_default_params()
     params.ftype = number
@@ -45,8 +45,9 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def run(model: Path, view: View, prompts: list[Prompt], *, share: bool = True) -> dict[str, Completion]:
     from loracheck.engine.llama import LlamaEngine
 
-    with LlamaEngine(model, Settings(n_ctx=1024), share_prefixes=share) as engine:
-        return {prompts[index].id: answer for index, answer in engine.answer(view, prompts)}
+    with LlamaEngine(Settings(n_ctx=1024), share_prefixes=share) as engine:
+        on_model = replace(view, model=model)
+        return {prompts[index].id: answer for index, answer in engine.answer(on_model, prompts)}
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loracheck.adapters.null import write_null
-from loracheck.engine import AdapterUse, Noise, Prompt, Settings, View
+from loracheck.ask import EFFECT_TEXT
+from loracheck.engine import AdapterUse, NullAdapter, Prompt, Settings, View
 from loracheck.errors import CasesError
-from loracheck.preflight import EFFECT_TEXT
+from loracheck.models.null import write_null
 from real import BARE, BASE, TOOLCALLER, TUNED, demo_prompts, needs_model
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ pytestmark = needs_model
 def engine() -> Iterator[LlamaEngine]:
     from loracheck.engine.llama import LlamaEngine
 
-    with LlamaEngine(BASE, Settings(n_ctx=512)) as engine:
+    with LlamaEngine(Settings(n_ctx=512)) as engine:
         yield engine
 
 
@@ -37,10 +37,10 @@ def answers(engine: LlamaEngine, view: View, prompts: list[Prompt]) -> list[Comp
 
 
 def digest(engine: LlamaEngine, *adapters: AdapterUse) -> str:
-    return engine.fingerprint(View("some", adapters), EFFECT_TEXT).digest
+    return engine.fingerprint(View("some", BASE, adapters), EFFECT_TEXT).digest
 
 
-def test_base_then_ft_then_base_again_gives_the_first_answers_token_for_token(engine: LlamaEngine) -> None:
+def test_base_then_adapter_then_base_again_gives_the_first_answers_token_for_token(engine: LlamaEngine) -> None:
     prompts = demo_prompts(3, 24)
     first = answers(engine, BARE, prompts)
     tuned = answers(engine, TUNED, prompts)
@@ -60,7 +60,7 @@ def test_a_view_left_in_the_middle_leaves_nothing_behind(engine: LlamaEngine) ->
 
 def test_an_adapter_at_scale_zero_computes_what_the_base_does_and_at_scale_one_does_not(engine: LlamaEngine) -> None:
     bare = digest(engine)
-    stack = (AdapterUse(TOOLCALLER, 0.0), AdapterUse(Noise(TOOLCALLER, 7), 0.0))
+    stack = (AdapterUse(TOOLCALLER, 0.0), AdapterUse(NullAdapter(TOOLCALLER, 7), 0.0))
     assert digest(engine, *stack) == bare
     assert digest(engine, AdapterUse(TOOLCALLER)) != bare
 
@@ -69,11 +69,11 @@ def test_scales_and_the_order_of_nothing_else_decide(engine: LlamaEngine) -> Non
     assert digest(engine, AdapterUse(TOOLCALLER, 0.5)) != digest(engine, AdapterUse(TOOLCALLER, 1.0))
 
 
-def test_a_noise_adapter_changes_the_logits_and_its_file_computes_the_same(engine: LlamaEngine, tmp_path: Path) -> None:
+def test_a_null_adapter_changes_the_logits_and_its_file_computes_the_same(engine: LlamaEngine, tmp_path: Path) -> None:
     file = write_null(TOOLCALLER, tmp_path / "null.gguf", seed=1000)
     from_file = digest(engine, AdapterUse(file))
-    assert from_file == digest(engine, AdapterUse(Noise(TOOLCALLER, 1000)))
-    assert from_file not in (digest(engine), digest(engine, AdapterUse(Noise(TOOLCALLER, 1001))))
+    assert from_file == digest(engine, AdapterUse(NullAdapter(TOOLCALLER, 1000)))
+    assert from_file not in (digest(engine), digest(engine, AdapterUse(NullAdapter(TOOLCALLER, 1001))))
 
 
 def test_a_prompt_longer_than_the_context_is_refused_with_the_case_and_both_numbers(engine: LlamaEngine) -> None:
@@ -98,7 +98,7 @@ def test_special_tokens_in_a_prompt_are_recognised(engine: LlamaEngine) -> None:
 def test_the_log_of_llama_cpp_never_reaches_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
     from loracheck.engine.llama import LlamaEngine
 
-    with LlamaEngine(BASE, Settings(n_ctx=256)) as engine:
+    with LlamaEngine(Settings(n_ctx=256)) as engine:
         engine.fingerprint(TUNED, "hello")
     assert capfd.readouterr() == ("", "")
 

@@ -5,29 +5,33 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapters.factory import lora_tensors, write_adapter
 from loracheck.checking import check
-from loracheck.engine import Completion, Prompt, View
+from loracheck.engine import Completion, Identity, Prompt, Trace, View
 from loracheck.engine.fake import FakeEngine
+from loracheck.engine.identity import llama_identity
 from loracheck.engine.stored import StoredEngine
 from loracheck.errors import InputError
+from loracheck.plan import engine_settings
 from loracheck.store import Store
+from models.factory import lora_tensors, write_adapter
 from suite_factory import Files, answering, call, failing_from, make_case, make_suite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from loracheck.report.model import Report
-    from loracheck.suite.suite import Suite
+    from loracheck.cases.suite import Suite
+    from loracheck.engine import Settings
+    from loracheck.results import Report
 
 CASES = 8
-NOISE_ANSWERS = 6
-EVERYTHING = 2 * CASES + NOISE_ANSWERS
+NULL_ANSWERS = 6
+EVERYTHING = 2 * CASES + NULL_ANSWERS
 
 # Runs a suite on a slow engine that says what it is asked; argv: base, adapter, store, seconds for each answer.
 SLOW_RUN = """
@@ -37,18 +41,17 @@ from loracheck.checking import check
 from loracheck.engine.fake import FakeEngine
 from loracheck.store import Store
 from suite_factory import Files, call, make_suite
-from loracheck.report.json import to_json
 
 base, adapter, store, seconds = sys.argv[1:]
 
 def reply(view, prompt):
     print(view.name, prompt.id, file=sys.stderr, flush=True)
     time.sleep(float(seconds))
-    return call() if view.name in ("base", "ft") else "no idea"
+    return call() if view.name in ("base", "adapter") else "no idea"
 
 with Store(Path(store)) as store:
     suite = make_suite(Files(Path(base), Path(adapter)), 8).with_nulls()
-    print(to_json(check(suite, engine=FakeEngine(reply), store=store)))
+    print(check(suite, engine=FakeEngine(reply, name="toy"), store=store).model_dump_json())
 """
 
 
@@ -62,16 +65,32 @@ def suite(files: Files) -> Suite:
     return make_suite(files, CASES).with_nulls()
 
 
+class Llama(FakeEngine):
+    """Canned answers under llama.cpp's own identity."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(lambda view, prompt: call() if view.name in ("base", "adapter") else "no idea")
+        self._settings = settings
+
+    def identity(self) -> Identity:
+        return llama_identity(self._settings)
+
+
+def toy(**answers: Any) -> FakeEngine:
+    """All of them are one engine to a store, whatever they answer."""
+    return answering(**answers, name="toy")
+
+
 def run(suite: Suite, path: Path | None, engine: FakeEngine | None = None) -> tuple[Report, list[tuple[str, str]]]:
     """The report, and what the engine was asked for it."""
-    engine = engine or answering()
+    engine = engine or toy()
     with Store(path) as store:
         return check(suite, engine=engine, store=store), engine.asked
 
 
-def asked_by(suite: Suite, path: Path) -> set[str]:
+def asked_by(suite: Suite, path: Path, engine: FakeEngine | None = None) -> set[str]:
     """The views that the engine was asked under."""
-    return {view.split()[0] for view, _ in run(suite, path)[1]}
+    return {view.split()[0] for view, _ in run(suite, path, engine)[1]}
 
 
 def findings(report: Report) -> dict[str, Any]:
@@ -89,9 +108,9 @@ def slow_run(files: Files, path: Path, seconds: float) -> subprocess.Popen[str]:
 
 
 def test_a_second_run_asks_the_engine_nothing_and_reports_the_same(suite: Suite, path: Path) -> None:
-    first, asked = run(suite, path, answering(ft=failing_from(3)))
+    first, asked = run(suite, path, toy(adapter=failing_from(3)))
     assert len(asked) == EVERYTHING
-    engine = FakeEngine(lambda *_: pytest.fail("asked again"))
+    engine = FakeEngine(lambda *_: pytest.fail("asked again"), name="toy")
     second, asked = run(suite, path, engine)
     assert asked == []
     assert findings(second) == findings(first)
@@ -101,36 +120,52 @@ def test_a_second_run_asks_the_engine_nothing_and_reports_the_same(suite: Suite,
 
 
 def test_a_second_run_does_not_load_the_model(suite: Suite, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loads: list[FakeEngine] = []
-
-    def load(*_: Any) -> FakeEngine:
-        loads.append(answering())
-        return loads[-1]
-
-    monkeypatch.setattr("loracheck.checking._load", load)
-    for _ in range(2):
-        with Store(path) as store:
-            check(suite, store=store)
-    assert len(loads) == 1
-
-
-def test_a_given_engine_is_not_answered_for_by_llama_cpp(
-    suite: Suite, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("loracheck.checking._load", lambda *_: answering())
+    run(suite, path, Llama(engine_settings(suite.defaults)))
+    monkeypatch.setattr("loracheck.engine.child.serving", lambda *_: pytest.fail("a child was started"))
     with Store(path) as store:
-        check(suite, store=store)
+        assert check(suite, store=store).timing["answers_computed"] == 0
+
+
+def test_a_given_engine_is_not_answered_for_by_llama_cpp(suite: Suite, path: Path) -> None:
+    run(suite, path, Llama(engine_settings(suite.defaults)))
     assert len(run(suite, path)[1]) == EVERYTHING
 
 
-def test_a_given_engine_is_closed_even_when_the_store_has_every_answer(
-    suite: Suite, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(suite, path)
-    engine, closed = answering(), []
-    monkeypatch.setattr(engine, "close", lambda: closed.append(True))
+def test_engines_of_one_name_stand_for_each_other_and_others_do_not(suite: Suite, path: Path) -> None:
+    assert len(run(suite, path, answering(name="one"))[1]) == EVERYTHING
+    assert run(suite, path, answering(name="one"))[1] == []
+    assert len(run(suite, path, answering(name="another"))[1]) == EVERYTHING
+
+
+def test_engines_without_a_name_never_stand_for_each_other(suite: Suite, path: Path) -> None:
+    engine = answering()
+    assert len(run(suite, path, engine)[1]) == EVERYTHING
+    engine.asked.clear()
     assert run(suite, path, engine)[1] == []
-    assert closed
+    for _ in range(3):
+        # Each is gone before the next is made, which may then be in its place in memory.
+        assert len(run(suite, path, answering())[1]) == EVERYTHING
+
+
+def test_an_engine_is_another_when_one_of_its_files_has_changed(suite: Suite, path: Path, tmp_path: Path) -> None:
+    library = tmp_path / "libllama.so"
+
+    class OfFiles(FakeEngine):
+        def identity(self) -> Identity:
+            return Identity({"engine": "of files"}, (library,))
+
+    for build, asked in ((b"one build", EVERYTHING), (b"one build", 0), (b"another", EVERYTHING)):
+        library.write_bytes(build)
+        assert len(run(suite, path, OfFiles(lambda *_: call()))[1]) == asked
+
+
+@pytest.mark.parametrize("earlier_runs", [0, 1])
+def test_a_given_engine_is_never_closed(suite: Suite, path: Path, earlier_runs: int) -> None:
+    for _ in range(earlier_runs):
+        run(suite, path)
+    engine = toy()
+    run(suite, path, engine)
+    assert not engine.closed
 
 
 def test_without_a_store_every_run_asks_everything(suite: Suite, cache_folder: Path) -> None:
@@ -144,21 +179,21 @@ def test_a_new_adapter_of_the_same_shape_asks_for_its_own_answers_alone(
 ) -> None:
     run(suite, path)
     other = write_adapter(tmp_path / "other.gguf", lora_tensors(seed=9))
-    assert asked_by(make_suite(Files(suite.models.base.gguf, other), CASES).with_nulls(), path) == {"ft"}
+    assert asked_by(make_suite(Files(suite.models.base.gguf, other), CASES).with_nulls(), path) == {"adapter"}
 
 
-def test_a_new_adapter_of_another_shape_asks_for_noise_too(suite: Suite, path: Path, tmp_path: Path) -> None:
+def test_a_new_adapter_of_another_shape_asks_for_null_adapters_too(suite: Suite, path: Path, tmp_path: Path) -> None:
     run(suite, path)
     other = write_adapter(tmp_path / "other.gguf", lora_tensors(rank=8))
-    assert asked_by(make_suite(Files(suite.models.base.gguf, other), CASES).with_nulls(), path) == {"ft", "noise"}
+    assert asked_by(make_suite(Files(suite.models.base.gguf, other), CASES).with_nulls(), path) == {"adapter", "null"}
 
 
 def test_a_retrained_adapter_under_the_same_path_is_not_served_from_the_store(suite: Suite, path: Path) -> None:
     run(suite, path)
     adapter = suite.models.ft.adapters[0].gguf
     write_adapter(adapter, lora_tensors(seed=9))
-    report, asked = run(suite, path, answering(ft="I have forgotten how."))
-    assert {view for view, _ in asked} == {"ft"}
+    report, asked = run(suite, path, toy(adapter="I have forgotten how."))
+    assert {view for view, _ in asked} == {"adapter"}
     assert report.probes[-1].ft_value == 0
 
 
@@ -175,14 +210,14 @@ def test_the_same_files_under_other_paths_are_served_from_the_store(
 @pytest.mark.parametrize(
     ("change", "views"),
     [
-        (lambda suite: suite.with_defaults(threads=suite.defaults.threads + 1), {"base", "ft", "noise"}),
-        (lambda suite: suite.with_defaults(n_ctx=64), {"base", "ft", "noise"}),
-        (lambda suite: suite.with_defaults(parallel=2), {"base", "ft", "noise"}),
-        (lambda suite: suite.with_defaults(gpu_layers=1), {"base", "ft", "noise"}),
-        (lambda suite: suite.with_defaults(max_new_tokens=9), {"base", "ft"}),
-        (lambda suite: suite.with_cases([make_case(1, prompt="Search for cats.")]), {"base", "ft"}),
-        (lambda suite: suite.with_models(adapters=[_rescaled(suite, 0.5)]), {"ft", "noise"}),
-        (lambda suite: suite.with_models(base_adapters=[_rescaled(suite, 0.5)]), {"base", "ft", "noise"}),
+        (lambda suite: suite.with_defaults(threads=suite.defaults.threads + 1), {"base", "adapter", "null"}),
+        (lambda suite: suite.with_defaults(n_ctx=64), {"base", "adapter", "null"}),
+        (lambda suite: suite.with_defaults(parallel=2), {"base", "adapter", "null"}),
+        (lambda suite: suite.with_defaults(gpu_layers=1), {"base", "adapter", "null"}),
+        (lambda suite: suite.with_defaults(max_new_tokens=9), {"base", "adapter"}),
+        (lambda suite: suite.with_cases([make_case(1, prompt="Search for cats.")]), {"base", "adapter"}),
+        (lambda suite: suite.with_models(adapters=[_rescaled(suite, 0.5)]), {"adapter", "null"}),
+        (lambda suite: suite.with_models(base_adapters=[_rescaled(suite, 0.5)]), {"base", "adapter", "null"}),
         (lambda suite: suite.with_defaults(seed=7), set()),
         (lambda suite: suite.with_cases([make_case(2, id="renamed")]), set()),
     ],
@@ -190,8 +225,9 @@ def test_the_same_files_under_other_paths_are_served_from_the_store(
 def test_what_changes_an_answer_is_asked_again_and_nothing_else(
     suite: Suite, path: Path, change: Callable[[Suite], Suite], views: set[str]
 ) -> None:
-    run(suite, path)
-    assert asked_by(change(suite), path) == views
+    changed = change(suite)
+    run(suite, path, Llama(engine_settings(suite.defaults)))
+    assert asked_by(changed, path, Llama(engine_settings(changed.defaults))) == views
 
 
 def _rescaled(suite: Suite, scale: float) -> Any:
@@ -200,16 +236,16 @@ def _rescaled(suite: Suite, scale: float) -> Any:
 
 def test_a_view_is_known_by_what_is_in_it_and_not_by_its_name(suite: Suite, path: Path) -> None:
     run(suite, path)
-    # The stack that was ft is the base now.
-    assert asked_by(suite.with_models(base_adapters=suite.models.ft.adapters).without_nulls(), path) == {"ft"}
+    # The stack that was tuned is the base now.
+    assert asked_by(suite.with_models(base_adapters=suite.models.ft.adapters).without_nulls(), path) == {"adapter"}
 
 
 def test_new_cases_are_asked_alone_and_every_answer_goes_to_its_case(suite: Suite, files: Files, path: Path) -> None:
-    run(suite, path, answering(ft=failing_from(3)))
+    run(suite, path, toy(adapter=failing_from(3)))
     cases = [make_case(number) for number in (9, 1, 3, 10, 2)]
-    report, asked = run(suite.with_cases(cases), path, answering(ft=failing_from(3)))
-    assert asked == [(view, case) for view in ("base", "ft") for case in ("case9", "case10")]
-    assert findings(report) == findings(run(suite.with_cases(cases), None, answering(ft=failing_from(3)))[0])
+    report, asked = run(suite.with_cases(cases), path, toy(adapter=failing_from(3)))
+    assert asked == [(view, case) for view in ("base", "adapter") for case in ("case9", "case10")]
+    assert findings(report) == findings(run(suite.with_cases(cases), None, toy(adapter=failing_from(3)))[0])
 
 
 def test_a_killed_run_is_continued_and_loses_no_finished_answer(suite: Suite, files: Files, path: Path) -> None:
@@ -255,7 +291,7 @@ def test_a_store_removed_during_a_run_does_not_change_the_report(suite: Suite, p
     def reply(view: View, prompt: Prompt) -> str:
         for file in path.parent.glob("answers.sqlite*"):
             file.unlink()
-        return call() if view.name in ("base", "ft") else "no idea"
+        return call() if view.name in ("base", "adapter") else "no idea"
 
     report, _ = run(suite, path, FakeEngine(reply))
     assert findings(report) == findings(run(suite, None)[0])
@@ -270,60 +306,138 @@ def test_an_adapter_replaced_during_the_run_gets_no_verdict_and_nothing_is_kept(
         return call()
 
     with pytest.raises(InputError, match=r"adapter\.gguf: the file changed while it was being checked"):
-        run(suite, path, answering(ft=retrain))
+        run(suite, path, toy(adapter=retrain))
     write_adapter(adapter)
-    assert [case for _, case in run(suite, path)[1]] == [f"case{number}" for number in range(2, CASES + 1)]
+    asked = run(suite, path)[1]
+    assert asked[:-NULL_ANSWERS] == [("adapter", f"case{number}") for number in range(2, CASES + 1)]
+    assert all(view.startswith("null ") for view, _ in asked[-NULL_ANSWERS:])
 
 
-def test_an_answer_is_kept_before_it_is_handed_out(path: Path) -> None:
+@pytest.fixture
+def view(files: Files) -> View:
+    return View("base", files.base)
+
+
+class Silent(FakeEngine):
+    """Stands for the others, and must not be asked."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda *_: pytest.fail("asked"), name="toy")
+
+    def fingerprint(self, *_: Any) -> Any:
+        pytest.fail("asked")
+
+
+def test_an_answer_is_kept_before_it_is_handed_out(path: Path, view: View) -> None:
     prompts = [Prompt("1", "one", 9), Prompt("2", "two", 9)]
     with Store(path) as store:
-        answers = StoredEngine(store, answering, {}).answer(View("base"), prompts)
+        answers = StoredEngine(store, toy()).answer(view, prompts)
         index, completion = next(answers)
         with Store(path) as other:
-            again = StoredEngine(other, lambda: pytest.fail("loaded"), {}).answer(View("base"), prompts[:1])
+            again = StoredEngine(other, Silent()).answer(view, prompts[:1])
             assert list(again) == [(index, completion)]
 
 
-def test_a_completion_comes_back_as_it_was(path: Path) -> None:
+def test_a_completion_comes_back_as_it_was_and_says_that_it_was_stored(path: Path, view: View) -> None:
     kept = Completion("\ud800 né\x00", (3, 1, 2), 17, truncated=True)
 
     class OneAnswer(FakeEngine):
         def answer(self, *_: Any) -> Any:
             yield 0, kept
 
-    for load in (lambda: OneAnswer(lambda *_: ""), lambda: pytest.fail("loaded")):
+    for engine, stored in ((OneAnswer(lambda *_: "", name="toy"), False), (Silent(), True)):
         with Store(path) as store:
-            assert list(StoredEngine(store, load, {}).answer(View("ft"), [Prompt("1", "\udfff", 9)])) == [(0, kept)]
+            ((index, completion),) = StoredEngine(store, engine).answer(view, [Prompt("1", "\udfff", 9)])
+            assert (index, completion, completion.stored) == (0, kept, stored)
 
 
-def test_the_engine_is_loaded_once_and_closed_with_the_one_in_front(path: Path) -> None:
-    events: list[str] = []
-
-    class Closing(FakeEngine):
-        def close(self) -> None:
-            events.append("closed")
-
-    def load() -> FakeEngine:
-        events.append("loaded")
-        return Closing(lambda *_: call())
-
+def test_the_engine_behind_is_somebody_elses_to_close(path: Path, view: View) -> None:
+    engine = toy()
     with Store(path) as store:
-        engine = StoredEngine(store, load, {})
-        engine.close()
-        assert events == []
-        engine.fingerprint(View("base"), "text")
-        list(engine.answer(View("base"), [Prompt("1", "one", 9)]))
-        engine.close()
-        engine.close()
-    assert events == ["loaded", "closed"]
+        front = StoredEngine(store, engine)
+        front.fingerprint(view, "text")
+        front.close()
+        list(front.answer(view, [Prompt("1", "one", 9)]))
+        front.close()
+    assert not engine.closed
 
 
-def test_a_fingerprint_is_remembered_for_its_view_and_text(path: Path, files: Files) -> None:
+def test_the_one_in_front_has_the_identity_and_the_loading_time_of_the_one_behind(path: Path) -> None:
+    engine = toy()
+    engine.load_seconds = 2.5
     with Store(path) as store:
-        engine = answering()
-        first = StoredEngine(store, lambda: engine, {}).fingerprint(View("base"), "text")
-        empty = StoredEngine(store, lambda: pytest.fail("loaded"), {})
-        assert empty.fingerprint(View("another name"), "text") == first
+        front = StoredEngine(store, engine)
+        assert (front.identity(), front.load_seconds) == (engine.identity(), 2.5)
+
+
+def test_a_fingerprint_is_remembered_for_its_view_and_text(path: Path, view: View) -> None:
+    with Store(path) as store:
+        first = StoredEngine(store, toy()).fingerprint(view, "text")
+        empty = StoredEngine(store, Silent())
+        assert empty.fingerprint(View("another name", view.model), "text") == first
         with pytest.raises(pytest.fail.Exception):
-            empty.fingerprint(View("base"), "other text")
+            empty.fingerprint(view, "other text")
+
+
+def test_what_is_kept_can_be_looked_up_without_asking(path: Path, view: View) -> None:
+    one, two = Prompt("1", "one", 9), Prompt("2", "two", 9)
+    with Store(path) as store:
+        ((_, completion),) = StoredEngine(store, toy()).answer(view, [one])
+        looked_up = StoredEngine(store, Silent()).kept(view, [two, one])
+        assert looked_up == [None, completion]
+    with Store() as off:
+        assert StoredEngine(off, Silent()).kept(view, [one]) == [None]
+
+
+class Tracing(FakeEngine):
+    """Traces whatever it is asked to, and notes what it was told to know."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda *_: "ab", name="tracing")
+        self.known: list[tuple[int, ...] | None] = []
+
+    def answer(self, view: View, prompts: Any) -> Any:
+        self.known += [prompt.known for prompt in prompts]
+        for index, completion in super().answer(view, prompts):
+            asked = prompts[index].follow or (prompts[index].traced and not completion.truncated)
+            yield index, replace(completion, trace=TRACE if asked else None)
+
+
+TRACE = Trace((1, 2), (1, 2), ((1, 5), (2, 5), (6, 5)), ((-0.5, -1.0),) * 3, ("a", "b", ""))
+
+
+@pytest.mark.parametrize("asked", [{"traced": True}, {"follow": TRACE}])
+def test_a_trace_is_kept_beside_its_answer_and_read_later_without_answering_anew(
+    path: Path, view: View, asked: dict[str, Any]
+) -> None:
+    engine, plain = Tracing(), Prompt("1", "one", 9)
+    seen = []
+    for prompt in (plain, replace(plain, **asked), replace(plain, **asked), plain):
+        with Store(path) as store:
+            ((_, completion),) = StoredEngine(store, engine).answer(view, [prompt])
+        seen.append((completion.text, completion.trace))
+    assert seen == [("ab", None), ("ab", TRACE), ("ab", TRACE), ("ab", None)]
+    # Answered once, then traced once with the answer known.
+    assert engine.known == [None, tuple(b"ab")]
+    assert len(engine.asked) == 1
+
+
+def test_an_answer_that_was_cut_off_is_not_traced_and_not_taken_for_a_whole_one(path: Path, view: View) -> None:
+    engine, prompt = Tracing(), Prompt("1", "one", 1, traced=True)
+    for _ in range(2):
+        with Store(path) as store:
+            ((_, completion),) = StoredEngine(store, engine).answer(view, [prompt])
+        assert (completion.text, completion.truncated, completion.trace) == ("a", True, None)
+    assert engine.known == [None]
+    with Store(path) as store:
+        ((_, completion),) = StoredEngine(store, engine).answer(view, [replace(prompt, traced=False, follow=TRACE)])
+    assert (completion.trace, engine.known) == (TRACE, [None, None])
+
+
+def test_traces_of_other_answers_are_kept_apart(path: Path, view: View) -> None:
+    engine, prompt = Tracing(), Prompt("1", "one", 9)
+    other = replace(TRACE, tokens=(1, 3))
+    for follow in (TRACE, other, TRACE, other):
+        with Store(path) as store:
+            list(StoredEngine(store, engine).answer(view, [replace(prompt, follow=follow)]))
+    assert engine.known == [None, tuple(b"ab")]

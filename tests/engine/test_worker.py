@@ -4,7 +4,7 @@ import io
 import pickle
 from typing import TYPE_CHECKING, Any
 
-from loracheck.engine import worker
+from loracheck.engine import Settings, worker
 
 if TYPE_CHECKING:
     import pytest
@@ -22,7 +22,7 @@ def test_signs_of_life_are_sent_now_and_then_and_not_for_every_batch(monkeypatch
     now = 0.0
     monkeypatch.setattr(worker.time, "monotonic", lambda: now)
     stream = io.BytesIO()
-    working = worker._Worker(stream)
+    working = worker._Worker(stream, Settings())
     for now in (10.0, 10.1, 10.9, 11.5, 11.6, 30.0):  # noqa: B007 - read by the clock
         working._tick()
     assert replies(stream) == [("tick", None)] * 3

@@ -5,39 +5,34 @@ Only this package knows llama.cpp, and only `native.py` imports it.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = [
-    "MOST",
     "TIMEOUT",
     "AdapterUse",
     "Completion",
     "Engine",
     "Fingerprint",
-    "Noise",
+    "Identity",
+    "NullAdapter",
     "Prompt",
     "Settings",
     "Trace",
     "View",
-    "default_threads",
 ]
-
-MOST = 10_000_000
-"""No setting is larger than this, far more than any model takes: llama.cpp would read it as something else."""
 
 TIMEOUT = 600.0
 """Seconds that one batch may take: it takes one on a laptop, and minutes with the largest models."""
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
-    """A random adapter shaped like a real one. The engine makes the file when it needs it."""
+class NullAdapter:
+    """Random noise in the shape of a real adapter. The engine makes the file when it needs it."""
 
     like: Path
     seed: int
@@ -48,18 +43,27 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class AdapterUse:
-    """An adapter, from a file or from noise, and how strongly it is applied."""
+    """An adapter, from a file or made of noise, and how strongly it is applied."""
 
-    source: Path | Noise
+    source: Path | NullAdapter
     scale: float = 1.0
+
+    def __str__(self) -> str:
+        if isinstance(self.source, NullAdapter):
+            return f"a null adapter like {self.source.like}"
+        return str(self.source)
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The one loaded model with a stack of adapters on it; none is the bare model."""
+    """A model file with a stack of adapters on it; none is the bare model. Its name is for people alone."""
 
-    name: str
+    name: str = field(compare=False)
+    model: Path
     adapters: tuple[AdapterUse, ...] = ()
+
+    def __str__(self) -> str:
+        return f"the {self.name} view ({', '.join(map(str, self.adapters)) or 'no adapter'})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the model is run. `parallel` is the decode width, which is part of what makes answers repeatable."""
+    """How a model is run. `parallel` is the decode width, which is part of what makes answers repeatable."""
 
     n_ctx: int = 4096
     threads: int = 2
@@ -124,8 +128,27 @@ class Settings:
     parallel: int = 8
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whatever tells an engine's answers from another's, apart from view and prompt."""
+
+    facts: Mapping[str, Any]
+    """Plain data, as JSON has it."""
+    files: tuple[Path, ...] = ()
+    """Files whose content is a part of it."""
+
+
 class Engine(Protocol):
-    """Answers prompts under a view."""
+    """Answers prompts under any view. Whoever opens an engine closes it; until then it may serve several plans."""
+
+    @property
+    def load_seconds(self) -> float:
+        """How long loading models took so far."""
+        ...
+
+    def identity(self) -> Identity:
+        """Who answers. Nothing is loaded to tell."""
+        ...
 
     def answer(self, view: View, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Completion]]:
         """Yield (index of the prompt, its completion) as answers finish, in any order."""
@@ -136,9 +159,3 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-def default_threads() -> int:
-    """All cores of a small machine, half of a large one, where the other half are hyper-threads."""
-    cores = os.cpu_count() or 1
-    return cores if cores <= 4 else cores // 2

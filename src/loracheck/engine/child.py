@@ -7,38 +7,75 @@ import pickle
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from tempfile import mkdtemp
 from threading import Thread
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from loracheck.engine import TIMEOUT, Noise
+from loracheck.engine import TIMEOUT, Completion, Fingerprint, Identity, Prompt, Settings, View
+from loracheck.engine.identity import llama_identity
 from loracheck.errors import EngineError
 from loracheck.processes import serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from loracheck.engine import Completion, Fingerprint, Prompt, Settings, View
 
 _LOG_LINES = 6
 
 
 class ChildEngine:
-    """A GGUF model in a child process, by the same protocol. Close it."""
+    """llama.cpp in a child process that starts when it is first asked, and anew after a crash. Close it."""
 
-    def __init__(
-        self, model: Path, settings: Settings, *, fixed_context: bool = False, timeout: float = TIMEOUT
-    ) -> None:
+    def __init__(self, settings: Settings, *, timeout: float = TIMEOUT) -> None:
+        """A child that shows no sign of life for `timeout` seconds is stopped."""
+        self._settings = settings
+        self._timeout = timeout
+        self._child: _Child | None = None
+        self.load_seconds = 0.0
+
+    @property
+    def process_id(self) -> int | None:
+        """None before the first question."""
+        return self._child.process.pid if self._child else None
+
+    def identity(self) -> Identity:
+        return llama_identity(self._settings)
+
+    def answer(self, view: View, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Completion]]:
+        return self._ask(f"computing {view}", "answer", view, prompts)
+
+    def fingerprint(self, view: View, text: str) -> Fingerprint:
+        (print_of_view,) = self._ask(f"computing {view}", "fingerprint", view, text)
+        return cast("Fingerprint", print_of_view)
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def _ask(self, doing: str, name: str, *arguments: Any) -> Iterator[Any]:
+        if self._child is None or not self._child.is_alive:
+            self.close()
+            self._child = _Child(self._settings, self._timeout)
+        for kind, value in self._child.ask(doing, name, *arguments):
+            if kind == "loaded":
+                self.load_seconds += value
+            elif kind == "item":
+                yield value
+
+
+class _Child:
+    """The process, its log, and what it replies."""
+
+    def __init__(self, settings: Settings, timeout: float) -> None:
         self._timeout = timeout
         self.folder = Path(mkdtemp(prefix="loracheck-"))
         """Where the child keeps its log and temporary files."""
         self._log = self.folder / "llama.log"
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - ourselves
-                serving("loracheck.engine.worker", str(self.folder)),
+            self.process = subprocess.Popen(  # noqa: S603 - ourselves
+                serving("loracheck.engine.worker", str(self.folder), asdict(settings)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -49,37 +86,29 @@ class ChildEngine:
             )
         self._replies: SimpleQueue[tuple[str, Any] | None] = SimpleQueue()
         Thread(target=self._listen, daemon=True).start()
-        try:
-            list(self._ask(f"loading {model}", "load", model, settings, fixed_context))
-        except BaseException:
-            self.close()
-            raise
 
     @property
-    def process_id(self) -> int:
-        return self._process.pid
-
-    def answer(self, view: View, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Completion]]:
-        return self._ask(_answering(view), "answer", view, prompts)
-
-    def fingerprint(self, view: View, text: str) -> Fingerprint:
-        (found,) = self._ask(_answering(view), "fingerprint", view, text)
-        return cast("Fingerprint", found)
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.kill()
-        self._process.wait()
+        assert self.process.stdin is not None
+        self._stop()
         # What a dead child has not read cannot be flushed.
         with suppress(OSError):
-            self._process.stdin.close()
+            self.process.stdin.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _ask(self, doing: str, name: str, *arguments: Any) -> Iterator[Any]:
-        assert self._process.stdin is not None
+    def _stop(self) -> None:
+        self.process.kill()
+        # Until it is gone it would pass for alive.
+        self.process.wait()
+
+    def ask(self, doing: str, name: str, *arguments: Any) -> Iterator[tuple[str, Any]]:
+        assert self.process.stdin is not None
         try:
-            pickle.dump((name, arguments), self._process.stdin)
-            self._process.stdin.flush()
+            pickle.dump((name, arguments), self.process.stdin)
+            self.process.stdin.flush()
         except OSError:
             raise self._crash(doing) from None
         ended = False
@@ -87,8 +116,10 @@ class ChildEngine:
             while not ended:
                 kind, value = self._reply(doing)
                 ended = kind in ("end", "error", "bug")
-                if kind == "item":
-                    yield value
+                if kind in ("item", "loaded"):
+                    yield kind, value
+                elif kind == "doing":
+                    doing = value
                 elif kind == "error":
                     raise value
                 elif kind == "bug":
@@ -96,13 +127,13 @@ class ChildEngine:
         finally:
             if not ended:
                 # Nobody waits for the rest, and a later question must not get it for an answer.
-                self._process.kill()
+                self._stop()
 
     def _reply(self, doing: str) -> tuple[str, Any]:
         try:
             reply = self._replies.get(timeout=self._timeout)
         except Empty:
-            self._process.kill()
+            self._stop()
             raise EngineError(
                 f"llama.cpp gave no sign of life for {self._timeout:g} s while {doing}; it was stopped. "
                 f"--timeout allows more\n{self._last_words()}"
@@ -112,8 +143,8 @@ class ChildEngine:
         return reply
 
     def _listen(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as stream:
+        assert self.process.stdout is not None
+        with self.process.stdout as stream:
             try:
                 while True:
                     self._replies.put(pickle.load(stream))  # noqa: S301 - from our own child
@@ -121,7 +152,7 @@ class ChildEngine:
                 self._replies.put(None)
 
     def _crash(self, doing: str) -> EngineError:
-        code = self._process.wait()
+        code = self.process.wait()
         why = f"ended with exit code {code}"
         if code < 0:
             name = signal.Signals(-code).name
@@ -131,10 +162,3 @@ class ChildEngine:
     def _last_words(self) -> str:
         lines = self._log.read_text("utf-8", "replace").splitlines()
         return "\n".join(f"  llama.cpp: {line}" for line in [line for line in lines if line.strip()][-_LOG_LINES:])
-
-
-def _answering(view: View) -> str:
-    stack = ", ".join(
-        f"noise like {use.source.like}" if isinstance(use.source, Noise) else str(use.source) for use in view.adapters
-    )
-    return f"computing the {view.name} view ({stack or 'no adapter'})"

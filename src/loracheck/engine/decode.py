@@ -10,6 +10,7 @@ depend on its neighbours:
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,8 +19,6 @@ import numpy as np
 from loracheck.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from numpy.typing import NDArray
 
 _DUMMY_TOKEN = 0

@@ -1,94 +1,89 @@
-"""What an answer depends on, as plain data: the content of every file that has a part in it, and how it is run."""
+"""What an answer depends on: the content of every file that has a part in it, and how it is run."""
 
 from __future__ import annotations
 
 import os
 import platform
-import re
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loracheck.adapters import null
-from loracheck.adapters.lora import lora_alpha, read_lora_header
-from loracheck.adapters.pairs import collect_pairs
-from loracheck.engine import Noise
+import loracheck.models
+from loracheck.engine import AdapterUse, Identity, NullAdapter, Settings, View
+from loracheck.models.lora import read_lora
+from loracheck.models.model import parts_of_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loracheck.engine import AdapterUse, Settings, View
-
     HashOf = Callable[[Path], str]
 
-# The modules that decide which numbers llama.cpp is given: the block size, the batches, the context's options.
-_DECODING = ("decode.py", "llama.py", "llama_context.py", "trace.py")
 
-# And those that decide how large an adapter is found to be, where noise has to match it.
-_MEASURING = ("norms.py", "tensor_data.py")
-
-_PART = re.compile(r"(?P<stem>.*)-\d{5}-of-(?P<count>\d{5})\.gguf")
-
-
-def model_identity(model: Path, settings: Settings, hash_of: HashOf) -> dict[str, Any]:
-    return {"model": [hash_of(part) for part in _parts(model)], "settings": asdict(settings)}
-
-
-def view_identity(view: View, hash_of: HashOf) -> list[dict[str, Any]]:
-    return [_adapter(use, hash_of) for use in view.adapters]
-
-
-def llama_identity(hash_of: HashOf) -> dict[str, Any]:
+def llama_identity(settings: Settings) -> Identity:
     """The llama.cpp that would answer, found without loading it, and the code of ours that drives it."""
+    return Identity(
+        {
+            "engine": "llama.cpp",
+            "settings": asdict(settings),
+            "bindings": installed_version("llama_cpp_python"),
+            "machine": platform.machine(),
+            # Kernels are chosen by what the CPU can do, and a cache folder may move between machines.
+            "cpu": _cpu(),
+        },
+        # All of these modules decide which numbers llama.cpp is given, or could tomorrow.
+        (*_libraries(), *_sources(Path(__file__)), *_sources(Path(loracheck.models.__file__))),
+    )
+
+
+def view_identity(view: View, hash_of: HashOf) -> dict[str, Any]:
     return {
-        "engine": "llama.cpp",
-        "bindings": installed_version("llama_cpp_python"),
-        "libraries": {library.name: hash_of(library) for library in _libraries()},
-        "decoding": [hash_of(Path(__file__).with_name(name)) for name in _DECODING],
-        "machine": platform.machine(),
-        # Kernels are chosen by what the CPU can do, and a cache folder may move between machines.
-        "cpu": _cpu(),
+        "model": [hash_of(part) for part in parts_of_model(view.model)],
+        "adapters": [_adapter(use, hash_of) for use in view.adapters],
     }
 
 
-def _parts(model: Path) -> list[Path]:
-    """The files of a model split by llama.cpp's naming; else the one file. A part that is missing fails to load."""
-    split = _PART.fullmatch(model.name)
-    if split is None:
-        return [model]
-    count = int(split["count"])
-    names = (f"{split['stem']}-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1))
-    return [model, *(part for name in names if (part := model.with_name(name)) != model and part.is_file())]
+def installed_version(distribution: str) -> str | None:
+    """None where it is not installed."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def llama_cpp_version() -> str | None:
+    """The installed llama-cpp-python, which pins its llama.cpp; None where there is none."""
+    return installed_version("llama_cpp_python")
 
 
 def _adapter(use: AdapterUse, hash_of: HashOf) -> dict[str, Any]:
     source = use.source
-    content = _noise(source, hash_of) if isinstance(source, Noise) else hash_of(source)
+    content = _null_adapter(source, hash_of) if isinstance(source, NullAdapter) else hash_of(source)
     return {"content": content, "scale": use.scale}
 
 
-def _noise(noise: Noise, hash_of: HashOf) -> dict[str, Any]:
-    """What write_null makes its bytes from: by scale, another adapter of the same shape has the same noise."""
-    header = read_lora_header(noise.like)
-    halves = [half for pair in collect_pairs(header).pairs for half in (pair.a, pair.b)]
-    recipe = Path(null.__file__)
+def _null_adapter(null: NullAdapter, hash_of: HashOf) -> dict[str, Any]:
+    """What write_null makes its bytes from: by scale, another adapter of the same shape has the same null adapters."""
+    like = read_lora(null.like)
+    halves = [half for pair in like.pairs for half in (pair.a, pair.b)]
     made_from: dict[str, Any] = {
-        "architecture": header.text("general.architecture"),
-        "alpha": lora_alpha(header),
+        "architecture": like.architecture,
+        "alpha": like.alpha,
         "tensors": [[half.name, half.dims, half.type] for half in halves],
-        "seed": noise.seed,
-        "init_scale": noise.init_scale,
-        "rank_multiplier": noise.rank_multiplier,
-        "recipe": hash_of(recipe),
+        "seed": null.seed,
+        "init_scale": null.init_scale,
+        "rank_multiplier": null.rank_multiplier,
         "numpy": installed_version("numpy"),
     }
-    if noise.match == "norm":
+    if null.match == "norm":
         # Then it also depends on what the adapter has learned.
-        made_from["like"] = hash_of(noise.like)
-        made_from["measuring"] = [hash_of(recipe.with_name(name)) for name in _MEASURING]
+        made_from["like"] = hash_of(null.like)
     return made_from
+
+
+def _sources(module: Path) -> list[Path]:
+    """Every module of its package, so that a new one is never left out."""
+    return sorted(module.parent.glob("*.py"))
 
 
 def _libraries() -> list[Path]:
@@ -114,11 +109,3 @@ def _cpu() -> list[str]:
     except OSError:
         return [platform.processor()]
     return told
-
-
-def installed_version(distribution: str) -> str | None:
-    """None where it is not installed."""
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None

@@ -1,56 +1,90 @@
-"""llama.cpp behind the engine protocol: one model load, adapters loaded once and switched per view."""
+"""llama.cpp behind the engine protocol: a model is loaded once, its adapters once, and switched per view."""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
 import os
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from loracheck.adapters.null import write_null
-from loracheck.engine import Completion, Fingerprint, Noise, Trace, llama_log
-from loracheck.engine.decode import Job, block_ends, decode_greedy, read_blocks
+from loracheck.engine import Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, Trace, View
+from loracheck.engine.decode import Finished, Job, block_ends, decode_greedy, read_blocks
+from loracheck.engine.identity import llama_identity
 from loracheck.engine.llama_context import BLOCK, LlamaContext
-from loracheck.engine.native import llama_cpp
+from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp
 from loracheck.engine.trace import expectation
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from loracheck.engine import Prompt, Settings, View
-    from loracheck.engine.decode import Finished
+from loracheck.models.model import read_model_header
+from loracheck.models.null import write_null
 
 
 class LlamaEngine:
-    """A GGUF model in this process. Close it, or use it in a `with` block."""
+    """llama.cpp in this process: one model at a time, loaded when a view of it is asked. Close it, or use `with`."""
 
     def __init__(
-        self,
-        model: Path,
-        settings: Settings,
-        *,
-        share_prefixes: bool = True,
-        fixed_context: bool = False,
-        tick: Callable[[], None] = lambda: None,
+        self, settings: Settings, *, share_prefixes: bool = True, tick: Callable[[], None] = lambda: None
     ) -> None:
-        """`fixed_context` keeps the context at settings.n_ctx for models whose numbers depend on its size.
-
-        `tick` is called after every step of a long computation.
-        """
-        self._path = model
+        """`tick` is called after every step of a long computation."""
         self._settings = settings
-        self._fixed_context = fixed_context
+        self._share_prefixes = share_prefixes
         self._tick = tick
-        self._adapters: dict[Path | Noise, Any] = {}
+        self._loaded: _Model | None = None
+        self.load_seconds = 0.0
+
+    def __enter__(self) -> LlamaEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def identity(self) -> Identity:
+        return llama_identity(self._settings)
+
+    def answer(self, view: View, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Completion]]:
+        return self.load(view.model).answer(view, prompts, share=self._share_prefixes)
+
+    def fingerprint(self, view: View, text: str) -> Fingerprint:
+        return self.load(view.model).fingerprint(view, text)
+
+    def close(self) -> None:
+        if self._loaded is not None:
+            self._loaded.close()
+            self._loaded = None
+
+    def has_loaded(self, model: Path) -> bool:
+        return self._loaded is not None and self._loaded.path == model
+
+    def load(self, model: Path) -> _Model:
+        """Load a model that is not there yet. Another one makes room for it first: two may not fit in memory."""
+        if self._loaded is None or self._loaded.path != model:
+            self.close()
+            started = time.perf_counter()
+            self._loaded = _Model(model, self._settings, self._tick)
+            self.load_seconds += time.perf_counter() - started
+        return self._loaded
+
+
+class _Model:
+    """A GGUF model in memory, with the adapters that its views have used so far."""
+
+    def __init__(self, path: Path, settings: Settings, tick: Callable[[], None]) -> None:
+        self.path = path
+        self._settings = settings
+        self._tick = tick
+        self._adapters: dict[Path | NullAdapter, Any] = {}
         self._context: LlamaContext | None = None
-        llama_log.capture()
+        # LongRoPE models pick their numbers by the size of the context, so theirs must not depend on the prompts.
+        tensors = read_model_header(path).tensors
+        self._fixed_context = any(tensor.name.startswith("rope_factors_long") for tensor in tensors)
+        capture_log()
         llama_cpp.llama_backend_init()
         params = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = settings.gpu_layers
@@ -61,26 +95,19 @@ class LlamaEngine:
             return True
 
         params.progress_callback = going_on
-        llama_log.forget()
-        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(model), params)
+        forget_log()
+        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
         if not self._model:
-            raise EngineError(f"{model}: llama.cpp could not load the model\n{llama_log.last_words()}")
+            raise EngineError(f"{path}: llama.cpp could not load the model\n{last_words()}")
         if llama_cpp.llama_model_has_encoder(self._model):
             self.close()
-            raise ModelError(f"{model}: an encoder-decoder model; loracheck needs a decoder-only one")
+            raise ModelError(f"{path}: an encoder-decoder model; loracheck needs a decoder-only one")
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self._n_vocab = llama_cpp.llama_vocab_n_tokens(self._vocab)
         # A recurrent state can't be cut back to a prefix.
         self._can_cut = not (
             llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
         )
-        self._share = share_prefixes and self._can_cut
-
-    def __enter__(self) -> LlamaEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         self._drop_context()
@@ -91,13 +118,13 @@ class LlamaEngine:
             llama_cpp.llama_model_free(self._model)
             self._model = None
 
-    def answer(self, view: View, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Completion]]:
+    def answer(self, view: View, prompts: Sequence[Prompt], *, share: bool) -> Iterator[tuple[int, Completion]]:
         jobs = [self._job(index, prompt) for index, prompt in enumerate(prompts)]
         if not jobs:
             return
         longest = max(len(job.tokens) + max(job.max_new_tokens, len(job.follow or ())) for job in jobs)
         with self._view(view, longest) as ctx:
-            for done in decode_greedy(ctx, jobs, self._ends_generation, BLOCK, share=self._share):
+            for done in decode_greedy(ctx, jobs, self._ends_generation, BLOCK, share=share and self._can_cut):
                 index, pieces = done.job.index, [self._piece(token) for token in done.tokens]
                 yield (
                     index,
@@ -155,30 +182,30 @@ class LlamaEngine:
         trained = int(llama_cpp.llama_model_n_ctx_train(self._model))
         return min(self._settings.n_ctx, trained)
 
-    def _adapter(self, source: Path | Noise) -> Any:
+    def _adapter(self, source: Path | NullAdapter) -> Any:
         """The loaded adapter; each is loaded once and kept."""
         if source not in self._adapters:
-            self._adapters[source] = self._load_noise(source) if isinstance(source, Noise) else self._load(source)
+            self._adapters[source] = self._load_null(source) if isinstance(source, NullAdapter) else self._load(source)
         return self._adapters[source]
 
-    def _load_noise(self, noise: Noise) -> Any:
+    def _load_null(self, null: NullAdapter) -> Any:
         with TemporaryDirectory(prefix="loracheck-") as folder:
             path = Path(folder) / "null.gguf"
             write_null(
-                noise.like,
+                null.like,
                 path,
-                seed=noise.seed,
-                init_scale=noise.init_scale,
-                rank_multiplier=noise.rank_multiplier,
-                match=noise.match,
+                seed=null.seed,
+                init_scale=null.init_scale,
+                rank_multiplier=null.rank_multiplier,
+                match=null.match,
             )
             return self._load(path)
 
     def _load(self, path: Path) -> Any:
-        llama_log.forget()
+        forget_log()
         adapter = llama_cpp.llama_adapter_lora_init(self._model, os.fsencode(path))
         if not adapter:
-            raise AdapterError(f"{path}: llama.cpp refused the adapter\n{llama_log.last_words()}")
+            raise AdapterError(f"{path}: llama.cpp refused the adapter\n{last_words()}")
         return adapter
 
     def _job(self, index: int, prompt: Prompt) -> Job:

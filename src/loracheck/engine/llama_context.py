@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loracheck.engine import llama_log
-from loracheck.engine.native import llama_cpp
+from loracheck.engine import Settings
+from loracheck.engine.native import forget_log, last_words, llama_cpp
 from loracheck.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from numpy.typing import NDArray
-
-    from loracheck.engine import Settings
 
 # Prompts are read in blocks of so many tokens at most. Part of the answers' repeatability: kernels round differently
 # for other row counts.
@@ -44,12 +41,12 @@ class LlamaContext:
         params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.swa_full = True
         params.no_perf = True
-        llama_log.forget()
+        forget_log()
         self._ctx = llama_cpp.llama_init_from_model(model, params)
         if not self._ctx:
             raise EngineError(
                 f"llama.cpp could not make a context of {params.n_seq_max} x {n_ctx} tokens; "
-                f"a smaller --n-ctx or --parallel needs less memory\n{llama_log.last_words()}"
+                f"a smaller --n-ctx or --parallel needs less memory\n{last_words()}"
             )
         self._memory = llama_cpp.llama_get_memory(self._ctx)
         self._batch = llama_cpp.llama_batch_init(rows, 0, 1)
@@ -69,7 +66,7 @@ class LlamaContext:
         handles = (llama_cpp.llama_adapter_lora_p_ctypes * len(adapters))(*adapters)
         factors = (ctypes.c_float * len(scales))(*scales)
         if llama_cpp.llama_set_adapters_lora(self._ctx, handles, len(adapters), factors):
-            raise EngineError(f"llama.cpp refused the adapters\n{llama_log.last_words()}")
+            raise EngineError(f"llama.cpp refused the adapters\n{last_words()}")
 
     def clear(self) -> None:
         llama_cpp.llama_memory_clear(self._memory, True)
@@ -120,7 +117,7 @@ class LlamaContext:
         self._batch.n_tokens = n
         status = llama_cpp.llama_decode(self._ctx, self._batch)
         if status:
-            raise EngineError(f"llama_decode failed with {status}\n{llama_log.last_words()}")
+            raise EngineError(f"llama_decode failed with {status}\n{last_words()}")
         self._tick()
 
     def _logits(self, rows: int) -> NDArray[np.float32]:

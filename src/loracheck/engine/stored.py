@@ -1,65 +1,63 @@
-"""An engine in front of another: what the store has is not asked again, and nothing is loaded before it is needed."""
+"""An engine in front of another: what the store has is not asked again."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from loracheck.engine import Completion, Fingerprint, Trace
+from loracheck.engine import Completion, Engine, Fingerprint, Identity, Prompt, Trace, View
 from loracheck.engine.identity import view_identity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from loracheck.engine import Engine, Prompt, View
-    from loracheck.store import Store
+from loracheck.store import Store
 
 # Raise it when an entry's `about` or value below changes its meaning.
-_VERSION = 1
+_VERSION = 2
 
 
 class StoredEngine:
-    """Gives stored completions first, then asks `load()`, called once and only if need be, for the others.
+    """Gives stored completions first, then asks the engine behind it, which is somebody else's to close.
 
     An answer does not depend on the others of its batch, so old and new ones may be mixed.
     """
 
-    def __init__(self, store: Store, load: Callable[[], Engine], identity: Mapping[str, Any]) -> None:
-        """`identity` is whatever tells this engine's answers from another's, apart from view and prompt."""
+    def __init__(self, store: Store, engine: Engine) -> None:
         self._store = store
-        self._load = load
-        self._identity = {"version": _VERSION, **identity}
-        self._engine: Engine | None = None
-        self.load_seconds = 0.0
-        self.from_store = 0
-        """Answers that the store had."""
-        self.computed = 0
-        """Answers that the engine gave."""
+        self._engine = engine
+        self._shared: dict[str, Any] | None = None
+
+    @property
+    def load_seconds(self) -> float:
+        return self._engine.load_seconds
+
+    def identity(self) -> Identity:
+        return self._engine.identity()
+
+    def kept(self, view: View, prompts: Sequence[Prompt]) -> list[Completion | None]:
+        """What the store has, with nothing asked; None where it has nothing."""
+        kept = [self._store.get("answer", about) for about in self._about_prompts(view, prompts)]
+        return [each and _completion(each) for each in kept]
 
     def answer(self, view: View, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Completion]]:
-        abouts = self._about(view, [{"prompt": prompt.text, "limit": prompt.max_new_tokens} for prompt in prompts])
+        abouts = self._about_prompts(view, prompts)
         missing: list[tuple[int, Prompt]] = []
         for index, (prompt, about) in enumerate(zip(prompts, abouts, strict=True)):
-            found = self._store.get("answer", about)
-            if found is None:
+            kept = self._store.get("answer", about)
+            if kept is None:
                 missing.append((index, prompt))
                 continue
-            completion = _completion(found)
+            completion = _completion(kept)
             if _asks_for_trace(prompt, completion):
-                kept = self._store.get("trace", {**about, "follow": _followed(prompt)})
-                if kept is None:
+                kept_trace = self._store.get("trace", {**about, "follow": _followed(prompt)})
+                if kept_trace is None:
                     known = None if completion.truncated else completion.tokens
                     missing.append((index, replace(prompt, known=known)))
                     continue
-                completion = replace(completion, trace=_trace(kept["trace"]))
-            self.from_store += 1
+                completion = replace(completion, trace=_trace(kept_trace["trace"]))
             yield index, completion
         if not missing:
             return
-        for place, completion in self._inner().answer(view, [prompt for _, prompt in missing]):
+        for place, completion in self._engine.answer(view, [prompt for _, prompt in missing]):
             index, prompt = missing[place]
-            self.computed += 1
             # Kept before anybody sees it, one by one: whoever kills this process loses what is in flight, no more.
             self._keep("answer", abouts[index], asdict(replace(completion, trace=None)))
             if _asks_for_trace(prompt, completion):
@@ -69,30 +67,28 @@ class StoredEngine:
 
     def fingerprint(self, view: View, text: str) -> Fingerprint:
         (about,) = self._about(view, [{"text": text}])
-        found = self._store.get("fingerprint", about)
-        if found is not None:
-            return Fingerprint(found["digest"], found["finite"])
-        computed = self._inner().fingerprint(view, text)
+        kept = self._store.get("fingerprint", about)
+        if kept is not None:
+            return Fingerprint(kept["digest"], kept["finite"])
+        computed = self._engine.fingerprint(view, text)
         self._keep("fingerprint", about, asdict(computed))
         return computed
 
     def close(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        """Nothing of its own is open."""
 
-    def _inner(self) -> Engine:
-        if self._engine is None:
-            started = time.perf_counter()
-            self._engine = self._load()
-            self.load_seconds = time.perf_counter() - started
-        return self._engine
+    def _about_prompts(self, view: View, prompts: Sequence[Prompt]) -> list[dict[str, Any]]:
+        return self._about(view, [{"prompt": prompt.text, "limit": prompt.max_new_tokens} for prompt in prompts])
 
     def _about(self, view: View, asked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """All that each answer depends on."""
         if not self._store.is_on:
             return [{} for _ in asked]
-        shared = {**self._identity, "adapters": view_identity(view, self._store.sha256_of)}
+        if self._shared is None:
+            identity = self._engine.identity()
+            files = [[path.name, self._store.sha256_of(path)] for path in identity.files]
+            self._shared = {"version": _VERSION, "engine": dict(identity.facts), "files": files}
+        shared = {**self._shared, **view_identity(view, self._store.sha256_of)}
         return [{**shared, **one} for one in asked]
 
     def _keep(self, kind: str, about: Mapping[str, Any], value: Mapping[str, Any]) -> None:
@@ -109,12 +105,12 @@ def _followed(prompt: Prompt) -> Any:
     return prompt.follow and [prompt.follow.tokens, prompt.follow.candidates]
 
 
-def _completion(found: Mapping[str, Any]) -> Completion:
-    return Completion(found["text"], tuple(found["tokens"]), found["prompt_tokens"], found["truncated"], stored=True)
+def _completion(kept: Mapping[str, Any]) -> Completion:
+    return Completion(kept["text"], tuple(kept["tokens"]), kept["prompt_tokens"], kept["truncated"], stored=True)
 
 
-def _trace(found: Mapping[str, Any] | None) -> Trace | None:
-    return None if found is None else Trace(**{name: _as_tuples(value) for name, value in found.items()})
+def _trace(kept: Mapping[str, Any] | None) -> Trace | None:
+    return None if kept is None else Trace(**{name: _as_tuples(value) for name, value in kept.items()})
 
 
 def _as_tuples(value: Any) -> Any:

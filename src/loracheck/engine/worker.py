@@ -9,21 +9,22 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterable, Sequence
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from loracheck.engine import Prompt, Settings, View
 from loracheck.errors import LoracheckError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
+    from loracheck.engine.llama import LlamaEngine
 
 # How often a long computation says that it goes on.
 _TICK_SECONDS = 1.0
 
 
-def serve(folder: str) -> None:
+def serve(folder: str, settings: dict[str, Any]) -> None:
     """Answer requests until the parent goes away, and take `folder`, where temporary files are, along."""
     # Ctrl-C is the parent's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -32,7 +33,7 @@ def serve(folder: str) -> None:
     os.dup2(2, 1)
     requests: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
     Thread(target=_listen, args=(sys.stdin.buffer, requests, folder), daemon=True).start()
-    _Worker(replies).work(requests)
+    _Worker(replies, Settings(**settings)).work(requests)
 
 
 def _listen(stream: BinaryIO, requests: SimpleQueue[tuple[str, tuple[Any, ...]]], folder: str) -> None:
@@ -46,10 +47,11 @@ def _listen(stream: BinaryIO, requests: SimpleQueue[tuple[str, tuple[Any, ...]]]
 
 
 class _Worker:
-    def __init__(self, replies: BinaryIO) -> None:
+    def __init__(self, replies: BinaryIO, settings: Settings) -> None:
         self._replies = replies
+        self._settings = settings
         self._told = 0.0
-        self._engine: Any = None
+        self._engine: LlamaEngine | None = None
 
     def work(self, requests: SimpleQueue[tuple[str, tuple[Any, ...]]]) -> None:
         while True:
@@ -64,19 +66,28 @@ class _Worker:
             except Exception:  # a bug, and the parent should know which
                 self._reply("bug", traceback.format_exc())
 
-    def _load(self, model: Path, settings: Any, fixed_context: bool) -> Iterable[Any]:
-        from loracheck.engine import llama_log
-        from loracheck.engine.llama import LlamaEngine
+    def _answer(self, view: View, prompts: Sequence[Prompt]) -> Iterable[Any]:
+        return self._ready_for(view).answer(view, prompts)
 
-        llama_log.echo_to_stderr()
-        self._engine = LlamaEngine(model, settings, fixed_context=fixed_context, tick=self._tick)
-        return ()
+    def _fingerprint(self, view: View, text: str) -> Iterable[Any]:
+        yield self._ready_for(view).fingerprint(view, text)
 
-    def _answer(self, *arguments: Any) -> Iterable[Any]:
-        return self._engine.answer(*arguments)  # type: ignore[no-any-return]
+    def _ready_for(self, view: View) -> LlamaEngine:
+        """The engine with the view's model in it; a crash on the way is told from one in the work itself."""
+        if self._engine is None:
+            # Here, so that a llama.cpp that cannot be loaded is an error like any other.
+            from loracheck.engine.llama import LlamaEngine
+            from loracheck.engine.native import echo_log_to_stderr
 
-    def _fingerprint(self, *arguments: Any) -> Iterable[Any]:
-        yield self._engine.fingerprint(*arguments)
+            echo_log_to_stderr()
+            self._engine = LlamaEngine(self._settings, tick=self._tick)
+        if not self._engine.has_loaded(view.model):
+            self._reply("doing", f"loading {view.model}")
+            before = self._engine.load_seconds
+            self._engine.load(view.model)
+            self._reply("loaded", self._engine.load_seconds - before)
+            self._reply("doing", f"computing {view}")
+        return self._engine
 
     def _tick(self) -> None:
         if time.monotonic() - self._told > _TICK_SECONDS:
