@@ -1,13 +1,27 @@
-"""The kinds of probe a suite may hold. A new kind is one new file here with one `Probe` class in it."""
+"""The kinds of probe a suite may hold: a new one is a new file, and one line below."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
+from typing import Any
 
-from loracheck.probes.base import Probe
+from loracheck.cases.suite import Suite, suite_of_kinds
+from loracheck.probes.null_adapter import NullAdapterProbe
+from loracheck.probes.probe import Probe, Words
+from loracheck.probes.tool_use_fidelity import ToolUseProbe
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+_ALL: tuple[Probe[Any], ...] = (
+    NullAdapterProbe(),
+    ToolUseProbe(),
+)
 
-KINDS: dict[str, type[Probe]] = {str(probe.model_fields["kind"].default): probe for probe in Probe.__subclasses__()}
+KINDS: dict[str, Probe[Any]] = {probe.kind: probe for probe in _ALL}
+
+
+def suite_type() -> type[Suite]:
+    """The suite file with entries of every kind there is."""
+    return suite_of_kinds({kind: probe.entry for kind, probe in KINDS.items()})
+
+
+def words_of(kind: str) -> Words:
+    """How to read a report of this kind; one that is not known here has its message and no more."""
+    return KINDS.get(kind) or Words()

@@ -2,149 +2,191 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from pydantic import Field, field_validator, model_validator
-
-from loracheck.probes import evidence
-from loracheck.probes.base import Probe
-from loracheck.probes.trial import Trial, expectation_of, read_side
-from loracheck.report.model import ProbeReport
-from loracheck.scoring import Limits, calibrate, judge
-from loracheck.scoring.dialects import read_calls
-from loracheck.suite.case import Case, named_apart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from loracheck.engine import Completion, Prompt
-    from loracheck.probes.base import Bench, NullSamples
-    from loracheck.scoring import Judgement
+from loracheck.cases.entries import ToolUseEntry
+from loracheck.engine import Completion, Prompt
+from loracheck.probes import tool_use_words as words
+from loracheck.probes.null_adapter import null_questions, null_samples, sentinel_samples
+from loracheck.probes.probe import Answers, NullViews, Probe, Questions, Reason, Row, Step, Views
+from loracheck.probes.reading import read_case
+from loracheck.results import CaseReport, ProbeReport
+from loracheck.scoring import Calibration, Limits, NullSample, Trial, judge
+from loracheck.scoring.calibrate import unless_saturated
+from loracheck.scoring.dialects import DIALECTS, Detection
+from loracheck.scoring.drift import ReadAnswer, measure_drift
+from loracheck.scoring.evidence import DialectUse, Drift
 
 
-class ToolUseFidelityProbe(Probe):
-    kind: Literal["tool_use_fidelity"] = "tool_use_fidelity"
-    cases: tuple[Case, ...] = Field(min_length=1)
-    """What both views are asked."""
-    allowed_tools: tuple[str, ...] | None = None
-    """Names that exist. Left out, only each case's own gold_tool_name does."""
-    assert_validity_delta_gte: float = Field(default=-0.05, allow_inf_nan=False)
-    """Fail when the share of valid calls, adapter minus base, is lower."""
-    assert_hallucination_lte: float = Field(default=0.10, allow_inf_nan=False)
-    """Fail when more of the valid calls name a wrong tool."""
-    assert_z_gte: float = Field(default=3.0, allow_inf_nan=False)
-    """Fail when z against noise is lower; not asked where noise can't tell."""
-    assert_exact_arguments_gte: float | None = Field(default=None, allow_inf_nan=False)
-    """Fail when fewer of the tuned view's calls have the gold arguments. Off when left out."""
-    assert_abstention_gte: float | None = Field(default=None, allow_inf_nan=False)
-    """Fail when the tuned view makes no call in fewer of the no_call cases. Off when left out."""
-    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
-    """How much this probe counts in the report's score."""
+class ToolUseProbe(Probe[ToolUseEntry]):
+    kind = "tool_use_fidelity"
+    entry = ToolUseEntry
 
-    @field_validator("cases")
-    @classmethod
-    def _named_apart(cls, cases: tuple[Case, ...]) -> tuple[Case, ...]:
-        return named_apart(cases)
+    def plan(
+        self, entry: ToolUseEntry, prompts: tuple[Prompt, ...], views: Views, nulls: NullViews | None
+    ) -> Step[ToolUseEntry]:
+        questions = [Questions(views.base, prompts, traced=True), Questions(views.tuned, prompts, follows=views.base)]
+        if nulls and nulls.sentinels is None:
+            questions += null_questions(nulls, tuple(_asked(entry, prompts)))
+        return Step(entry, prompts, tuple(questions), nulls)
 
-    @model_validator(mode="after")
-    def _limits_have_cases(self) -> ToolUseFidelityProbe:
-        if self.assert_exact_arguments_gte is not None and all(case.gold_arguments is None for case in self.cases):
-            raise ValueError("assert_exact_arguments_gte needs cases with gold_arguments")
-        if self.assert_abstention_gte is not None and all(case.expect == "call" for case in self.cases):
-            raise ValueError("assert_abstention_gte needs cases with expect: no_call")
-        return self
-
-    def run(self, bench: Bench) -> ProbeReport:
-        prompts = bench.prompts(self.cases)
-        base = bench.answer(bench.base, [replace(prompt, traced=True) for prompt in prompts], "base")
-        # The tuned view also reads the base's own calls, to see how far its expectations have moved.
-        calls = [answer.trace if read_calls(answer.text, bench.dialect.name).calls else None for answer in base]
-        followed = [replace(prompt, follow=trace) for prompt, trace in zip(prompts, calls, strict=True)]
-        ft = bench.answer(bench.ft, followed, "ft")
-        trials = [self._trial(bench, *parts) for parts in zip(self.cases, prompts, base, ft, strict=True)]
-        # Whether a call is valid is no question where none should be made.
-        asked = [trial for trial in trials if trial.expects_call]
-        samples = self._noise(bench, asked)
-        return self._report(bench, self._judge(bench, asked, samples), trials, asked, samples)
-
-    def _trial(self, bench: Bench, case: Case, prompt: Prompt, base: Completion, ft: Completion) -> Trial:
-        expected = expectation_of(case)
-        sides = (
-            read_side(case, expected, answer, self.allowed_tools, bench.dialect.name, strict=bench.strict_schema)
-            for answer in (base, ft)
+    def judge(self, step: Step[ToolUseEntry], answers: Answers, views: Views) -> ProbeReport:
+        entry = step.entry
+        base, tuned = answers.of(views.base, step.prompts), answers.of(views.tuned, step.prompts)
+        cases = tuple(
+            read_case(*parts, allowed_tools=entry.allowed_tools, dialect=views.dialect.name, strict=views.strict_schema)
+            for parts in zip(entry.cases, step.prompts, base, tuned, strict=True)
         )
-        return Trial(case, expected, prompt, *sides)
-
-    def _noise(self, bench: Bench, asked: Sequence[Trial]) -> Mapping[float, NullSamples]:
-        if bench.baseline is None or not asked:
-            return {}
-        prompts = [trial.prompt for trial in asked]
-        return bench.baseline.samples(bench, prompts, [trial.expected for trial in asked])
-
-    def _judge(self, bench: Bench, asked: Sequence[Trial], samples: Mapping[float, NullSamples]) -> Judgement:
-        return judge(
-            [trial.expected for trial in asked],
-            [trial.base.answer for trial in asked],
-            [trial.ft.answer for trial in asked],
-            calibrations={
-                multiplier: calibrate(sample.valid, sample.cases, self.assert_z_gte)
-                for multiplier, sample in samples.items()
+        samples = self._samples(step, answers, views)
+        return _judged(
+            entry.name,
+            cases,
+            limits=entry.limits,
+            seed=views.seed,
+            samples=samples,
+            no_calibration_why="no case asks for a call" if step.nulls else "the suite has no null_adapter probe",
+            beside={
+                "drift": _drift(cases, base, tuned),
+                "dialect": _dialect_use(cases, views.dialect),
+                "weight": entry.weight,
+                "allowed_tools": entry.allowed_tools,
             },
-            no_calibration_why="the suite has no null_adapter probe" if bench.baseline is None else None,
-            allowed_tools=self.allowed_tools,
-            limits=Limits(self.assert_validity_delta_gte, self.assert_hallucination_lte, self.assert_z_gte),
-            seed=bench.seed,
-            dialect=bench.dialect.name,
+            nulls={"on": step.nulls.entry.on, "match": step.nulls.entry.match} if step.nulls else {},
         )
 
-    def _report(
-        self,
-        bench: Bench,
-        judgement: Judgement,
-        trials: Sequence[Trial],
-        asked: Sequence[Trial],
-        samples: Mapping[float, NullSamples],
-    ) -> ProbeReport:
-        found = {
-            **judgement.evidence,
-            **evidence.changes(asked, self.assert_validity_delta_gte),
-            **evidence.accuracy(trials),
-            "drift": evidence.drift(trials),
-            "dialect": evidence.dialect(trials, bench.dialect),
-            "weight": self.weight,
-            "limits": {name: value for name, value in dict(self).items() if name.startswith("assert_")},
-            "allowed_tools": self.allowed_tools,
-        }
-        noise = bench.baseline.probe if bench.baseline else None
-        found["null"] |= {
-            "p_value": evidence.null_p(asked, samples),
-            "on": noise and noise.on,
-            "match": noise and noise.match,
-        }
-        missed = tuple(self._missed(found))
-        bench.warnings += [f"{self.name}: {doubt}" for doubt in evidence.doubts(trials, found)]
-        return ProbeReport(
-            name=self.name,
-            kind=self.kind,
-            verdict="fail" if missed and judgement.verdict == "pass" else judgement.verdict,
-            score=judgement.score,
-            raw=judgement.raw,
-            z_score=judgement.z_score,
-            base_value=judgement.base_value,
-            ft_value=judgement.ft_value,
-            ci_95=judgement.ci_95,
-            message="; missed: ".join((judgement.message, *missed)),
-            evidence=found,
-            cases=tuple(trial.report() for trial in trials),
+    def judge_again(self, report: ProbeReport, limits: Mapping[str, float], seed: int) -> ProbeReport:
+        evidence = report.comparison
+        null = evidence.null
+        return _judged(
+            report.name,
+            report.cases,
+            limits=replace(evidence.limits, **limits),
+            seed=seed,
+            samples={float(name.removeprefix("rank_")): sample for name, sample in null.samples.items()},
+            calibrations=None if null.samples or null.mean is None else {1.0: _calibration_of(report, limits)},
+            no_calibration_why=null.why,
+            beside={name: getattr(evidence, name) for name in ("drift", "dialect", "weight", "allowed_tools")},
+            # No limit has a say in the p-value, which takes samples to compute.
+            nulls={"on": null.on, "match": null.match} | ({} if null.samples else {"p_value": null.p_value}),
         )
 
-    def _missed(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The limits beside the verdict's own, where they were asked for."""
-        abstention = found["abstention"] or {}
-        for what, value, floor in (
-            ("exact arguments", found["exact_arguments_ft"], self.assert_exact_arguments_gte),
-            ("abstention", abstention.get("ft"), self.assert_abstention_gte),
-        ):
-            if floor is not None and value is not None and not value >= floor:
-                yield f"{what} {value:.1%} is under the limit of {floor:.1%}"
+    def doubts(self, report: ProbeReport) -> Iterable[str]:
+        return words.doubts(report)
+
+    def reasons(self, report: ProbeReport) -> list[Reason]:
+        return words.reasons(report)
+
+    def caution(self, report: ProbeReport) -> str | None:
+        return words.caution(report)
+
+    def rows(self, report: ProbeReport) -> Iterable[Row]:
+        return words.rows(report)
+
+    def paragraphs(self, report: ProbeReport) -> Iterable[str]:
+        return words.paragraphs(report)
+
+    def _samples(self, step: Step[ToolUseEntry], answers: Answers, views: Views) -> Mapping[float, NullSample]:
+        asked = list(_asked(step.entry, step.prompts))
+        if step.nulls is None or not asked:
+            return {}
+        if step.nulls.sentinels is not None:
+            return sentinel_samples(step.nulls, answers)
+        cases = list(_asked(step.entry, step.entry.cases))
+        return null_samples(step.nulls, answers, asked, cases, views.dialect.name)
+
+
+def _asked(entry: ToolUseEntry, aligned: Sequence[Any]) -> Iterable[Any]:
+    """Of what stands beside each case, that of the cases which expect a call."""
+    return (each for case, each in zip(entry.cases, aligned, strict=True) if case.expect == "call")
+
+
+def _judged(
+    name: str,
+    cases: Sequence[CaseReport],
+    *,
+    limits: Limits,
+    seed: int,
+    samples: Mapping[float, NullSample],
+    calibrations: Mapping[float, Calibration] | None = None,
+    no_calibration_why: str | None,
+    beside: dict[str, Any],
+    nulls: dict[str, Any],
+) -> ProbeReport:
+    """The report on cases that have been read; `beside` is evidence that no limit looks at."""
+    judgement = judge(
+        [Trial(case.base.reading, case.ft.reading, case.expect == "call") for case in cases],
+        samples=samples,
+        calibrations=calibrations,
+        no_calibration_why=no_calibration_why,
+        limits=limits,
+        seed=seed,
+    )
+    null = judgement.evidence.null.model_copy(update=nulls)
+    return ProbeReport(
+        name=name,
+        kind=ToolUseProbe.kind,
+        verdict=judgement.verdict,
+        score=judgement.score,
+        raw=judgement.raw,
+        z_score=judgement.z_score,
+        base_value=judgement.base_value,
+        ft_value=judgement.ft_value,
+        ci_95=judgement.ci_95,
+        message=judgement.message,
+        evidence=judgement.evidence.model_copy(update={**beside, "null": null}),
+        cases=tuple(cases),
+    )
+
+
+def _calibration_of(report: ProbeReport, limits: Mapping[str, float]) -> Calibration:
+    """For reports that do not hold each null adapter's answers: their statistics are enough for one z."""
+    null = report.comparison.null
+    floor = replace(report.comparison.limits, **limits).assert_z_gte
+    return unless_saturated(Calibration(null.mean, null.std, null.n, null.rates or ()), floor)
+
+
+def _drift(cases: Sequence[CaseReport], base: Sequence[Completion], tuned: Sequence[Completion]) -> Drift | None:
+    """How far the tuned view's expectations moved on the base's own calls."""
+    return measure_drift(
+        [
+            ReadAnswer(
+                case=case.id,
+                text=mine.text,
+                calls=[call for call in (case.base.call, *case.base.more_calls) if call is not None],
+                ends=mine.trace.ends,
+                base_log_probs=mine.trace.log_probs,
+                ft_log_probs=theirs.trace.log_probs,
+                base_top=mine.trace.top,
+                ft_top=theirs.trace.top,
+            )
+            for case, mine, theirs in zip(cases, base, tuned, strict=True)
+            if mine.trace and theirs.trace
+        ]
+    )
+
+
+def _dialect_use(cases: Sequence[CaseReport], read_in: Detection) -> DialectUse:
+    """Which dialect the answers were read in, and which others they slipped into."""
+    base, tuned = (
+        Counter(answer.dialect for answer in answers if answer.dialect)
+        for answers in ([case.base for case in cases], [case.ft for case in cases])
+    )
+    switched = Counter(case.ft.dialect for case in cases if case.ft.dialect and not case.base.dialect)
+    message = None
+    if switched:
+        most, times = switched.most_common(1)[0]
+        message = (
+            f"the adapter switched from {DIALECTS[read_in.name].title} to {DIALECTS[most].title} "
+            f"in {times} of {len(cases)} answers"
+        )
+    return DialectUse(
+        name=read_in.name,
+        title=DIALECTS[read_in.name].title,
+        why=read_in.why,
+        base_drift=dict(base.most_common()),
+        ft_drift=dict(tuned.most_common()),
+        message=message,
+    )

@@ -1,0 +1,151 @@
+"""What a kind of probe is: what it asks, what it makes of the answers, and how that reads."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from loracheck.cases.entries import Entry, NullAdapterEntry
+from loracheck.engine import Completion, Prompt, View
+from loracheck.results import ProbeReport
+from loracheck.scoring.dialects import Detection
+
+E = TypeVar("E", bound=Entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """One view, and all that it is asked in one go."""
+
+    view: View
+    prompts: tuple[Prompt, ...]
+    traced: bool = False
+    """Keep what the view expects at each place of its own answers."""
+    follows: View | None = None
+    """A view whose calls this one reads as well, to see how far its expectations are from that one's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """What all probes of a plan have in common: the two views, and how answers are read."""
+
+    base: View
+    tuned: View
+    dialect: Detection
+    strict_schema: bool
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[E]):
+    """One entry of a suite, ready to be asked."""
+
+    entry: E
+    prompts: tuple[Prompt, ...]
+    """One for each of the probe's cases."""
+    questions: tuple[Questions, ...] = ()
+    nulls: NullViews | None = None
+    """The null adapters that it, and what comes after it, is held against."""
+
+
+@dataclass(frozen=True, slots=True)
+class NullViews:
+    """The views that null adapters make, by rank multiplier, and what they were made for."""
+
+    entry: NullAdapterEntry
+    views: Mapping[float, tuple[View, ...]]
+    sentinels: tuple[Prompt, ...] | None
+    """What they are asked; None when it is each probe's own cases."""
+
+
+class Answers:
+    """What the views said. Plain data: to judge it takes no model, and it can be judged as often as one likes."""
+
+    def __init__(self) -> None:
+        self._completions: dict[tuple[View, str, int], Completion] = {}
+        self.load_seconds = 0.0
+
+    def __len__(self) -> int:
+        return len(self._completions)
+
+    def __iter__(self) -> Iterator[Completion]:
+        return iter(self._completions.values())
+
+    def add(self, view: View, prompt: Prompt, completion: Completion) -> None:
+        self._completions[view, prompt.text, prompt.max_new_tokens] = completion
+
+    def find(self, view: View, prompt: Prompt) -> Completion | None:
+        """A view's answer, None where it was not asked."""
+        return self._completions.get((view, prompt.text, prompt.max_new_tokens))
+
+    def of(self, view: View, prompts: Sequence[Prompt]) -> list[Completion]:
+        """A view's answers, in the order of the prompts."""
+        return [self._completions[view, prompt.text, prompt.max_new_tokens] for prompt in prompts]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A figure of both views, in words."""
+
+    name: str
+    base: str = ""
+    adapter: str = ""
+    change: str = ""
+    limit: str = ""
+    """The limit, or why there is none, and what else is to be said."""
+    kept: bool | None = None
+    """None where nothing is judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a verdict is what it is."""
+
+    headline: str
+    detail: str = ""
+
+
+class Words:
+    """How a report reads. What stands here does for any kind of probe, those of a newer loracheck too."""
+
+    def doubts(self, report: ProbeReport) -> Iterable[str]:  # noqa: ARG002
+        """What makes a verdict worth little: these become warnings."""
+        return ()
+
+    def reasons(self, report: ProbeReport) -> list[Reason]:
+        """Why the verdict is what it is, the weightiest first."""
+        return [Reason(report.message)]
+
+    def caution(self, report: ProbeReport) -> str | None:  # noqa: ARG002
+        """What to bear in mind right beside the verdict."""
+        return None
+
+    def rows(self, report: ProbeReport) -> Iterable[Row]:  # noqa: ARG002
+        """Its table, the judged figures first."""
+        return ()
+
+    def paragraphs(self, report: ProbeReport) -> Iterable[str]:  # noqa: ARG002
+        """What its numbers say, a sentence or two each; safe to print."""
+        return ()
+
+
+class Probe(Words, ABC, Generic[E]):
+    """A kind of probe: what it asks, and what it makes of the answers. It has no state of its own."""
+
+    kind: ClassVar[str]
+    entry: ClassVar[type[Entry]]
+    """The entry of the suite file that it is for."""
+
+    @abstractmethod
+    def plan(self, entry: E, prompts: tuple[Prompt, ...], views: Views, nulls: NullViews | None) -> Step[E]:
+        """What to ask whom; `prompts` are those of its cases, `nulls` the null adapters in force."""
+
+    @abstractmethod
+    def judge(self, step: Step[E], answers: Answers, views: Views) -> ProbeReport:
+        """What the answers come to."""
+
+    def judge_again(self, report: ProbeReport, limits: Mapping[str, float], seed: int) -> ProbeReport:  # noqa: ARG002
+        """The report as other limits would have had it; a probe without limits stays as it is."""
+        return report

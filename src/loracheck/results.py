@@ -1,0 +1,245 @@
+"""The report as data: what a check found, as it is written to JSON and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from loracheck.scoring import Evidence, Outcome, Reading
+from loracheck.scoring.evidence import Count, Number, Part
+
+Verdict = Literal["pass", "fail", "warn", "skip", "error"]
+
+SCHEMA_VERSION = 1
+
+_WORST_FIRST: tuple[Verdict, ...] = ("error", "fail", "warn", "pass", "skip")
+
+
+class _Whole(BaseModel):
+    # A report of a newer loracheck may say more than this one knows: it is shown all the same.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ViewAnswer(_Whole):
+    text: str
+    call: Any
+    """The call as it was parsed, None where there was none."""
+    valid: bool
+    outcome: Outcome
+    tokens: int
+    more_calls: tuple[Any, ...] = ()
+    """What else was called in the same answer; only the first call is judged."""
+    dialect: str | None = None
+    """The dialect the answer is in when that is not the one it was read with."""
+    strict_valid: bool | None = None
+    """Valid by the whole JSON Schema; None when strict schemas are off."""
+    arguments_correct: bool | None = None
+    """A valid call with the case's gold arguments; None where the case has none."""
+
+    @property
+    def reading(self) -> Reading:
+        """What the answer turned out to be, for whoever judges it again."""
+        return Reading(**{field.name: getattr(self, field.name) for field in fields(Reading)})
+
+
+class CaseReport(_Whole):
+    id: str
+    prompt: str
+    sent: str
+    """The exact text the model read."""
+    gold_tool_name: str | None
+    """None where no tool should be called."""
+    expect: Literal["call", "no_call"] = "call"
+    gold_arguments: dict[str, Any] | None = None
+    base: ViewAnswer
+    ft: ViewAnswer
+    """The answer with the adapter."""
+    differs_at: int | None = None
+    """How many characters both answers have in common from the start; None when they are the same."""
+
+    def is_right(self, answer: ViewAnswer) -> bool:
+        """What the case asks for: a valid call of a tool that exists, or no call where no tool fits."""
+        return answer.outcome == ("no_call" if self.expect == "no_call" else "valid")
+
+    @property
+    def broke(self) -> bool:
+        """The base does it right and the adapter does not."""
+        return self.is_right(self.base) and not self.is_right(self.ft)
+
+    @property
+    def mended(self) -> bool:
+        return not self.is_right(self.base) and self.is_right(self.ft)
+
+
+class NullAdapterEvidence(Part):
+    """How the null adapters were made, and what they scored on the sentinels."""
+
+    on: str | None = None
+    match: str | None = None
+    init_scale: Number | None = None
+    seeds: tuple[Count, ...] = ()
+    valid_by_rank: dict[str, tuple[Count, ...]] | None = None
+    cases_per_run: Count | None = None
+
+
+_EVIDENCE: dict[str, type[Part]] = {"tool_use_fidelity": Evidence, "null_adapter": NullAdapterEvidence}
+
+
+class ProbeReport(_Whole):
+    name: str
+    kind: str
+    verdict: Verdict
+    score: float | None = None
+    raw: float | None = None
+    z_score: float | None = None
+    base_value: float | None = None
+    ft_value: float | None = None
+    ci_95: tuple[float, float] | None = None
+    message: str
+    evidence: Evidence | NullAdapterEvidence | dict[str, Any] = Field(default_factory=dict, validate_default=True)
+    """Typed for the kinds that come with loracheck."""
+    cases: tuple[CaseReport, ...] = ()
+
+    @field_validator("evidence", mode="plain")
+    @classmethod
+    def _typed(cls, value: Any, info: ValidationInfo) -> Any:
+        kind = _EVIDENCE.get(info.data.get("kind", ""))
+        if kind and isinstance(value, Mapping):
+            return kind.model_validate(value)
+        return value if isinstance(value, Part | Mapping) else {}
+
+    @property
+    def comparison(self) -> Evidence:
+        """The evidence of a probe that compares two views; empty for any other."""
+        return self.evidence if isinstance(self.evidence, Evidence) else Evidence()
+
+    @property
+    def is_judged(self) -> bool:
+        """Null adapters have no verdict of their own."""
+        return not isinstance(self.evidence, NullAdapterEvidence)
+
+    @property
+    def asked(self) -> list[CaseReport]:
+        """The cases that should bring a call, over which the rates are taken."""
+        return [case for case in self.cases if case.expect == "call"]
+
+    @property
+    def broken(self) -> list[CaseReport]:
+        return [case for case in self.cases if case.broke]
+
+    @property
+    def weight(self) -> float:
+        """How much it counts in the report's score."""
+        evidence = self.evidence
+        return (Evidence.model_validate(evidence) if isinstance(evidence, Mapping) else self.comparison).weight
+
+
+class FileRecord(Part):
+    """A file, by content."""
+
+    path: str | None = None
+    sha256: str | None = None
+    parts: tuple[FileRecord, ...] = ()
+    """Every part of a model that is split over several files, this one included."""
+
+    @property
+    def name(self) -> str:
+        return (self.path or "?").replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+
+
+class AdapterRecord(FileRecord):
+    """An adapter as it was given; `sha256` is that of the GGUF file that was applied."""
+
+    scale: Number | None = None
+    peft: dict[str, str] | None = None
+    """Of a PEFT folder, the sha256 of each file that it was converted from."""
+
+
+class Provenance(Part):
+    """Where a report comes from: files by content, settings, seeds, the llama.cpp that answered."""
+
+    suite_file: str | None = None
+    outside_suite_folder: tuple[str, ...] = ()
+    """Where files really are that a suite file takes from elsewhere than its own folder, through links or by name."""
+    model: FileRecord = FileRecord()
+    base_adapters: tuple[AdapterRecord, ...] = ()
+    ft_adapters: tuple[AdapterRecord, ...] = ()
+    settings: dict[str, Any] = Field(default_factory=dict)
+    suite: dict[str, Any] | None = None
+    """The whole suite, to run it again."""
+    seeds: dict[str, Any] = Field(default_factory=dict)
+    llama_cpp: str | None = None
+    python: str | None = None
+    machine: str | None = None
+
+    @property
+    def compared(self) -> tuple[str, str]:
+        """What was checked, and what it was checked against, by their file names."""
+        adapters, below = (
+            [each.name + ("" if each.scale in (None, 1) else f"@{each.scale:g}") for each in stack]
+            for stack in (self.ft_adapters, self.base_adapters)
+        )
+        base = self.model.name if self.model.path else "base"
+        return " + ".join(adapters) or "adapter", " + ".join([base, *below])
+
+
+class Report(_Whole):
+    schema_version: int = SCHEMA_VERSION
+    loracheck_version: str
+    verdict: Verdict
+    score: float | None
+    probes: tuple[ProbeReport, ...]
+    provenance: Provenance
+    timing: dict[str, float]
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before believing the verdict."""
+    judged_with: dict[str, float] | None = None
+    """The limits that were put in place of the suite's when the report was judged again; None when it was not."""
+
+    @property
+    def judged_again_note(self) -> str | None:
+        """Belongs beside the verdict of a report that was judged again."""
+        if not self.judged_with:
+            return None
+        limits = ", ".join(f"{name} = {bound:g}" for name, bound in self.judged_with.items())
+        return f"Judged again with {limits} in place of the suite's own limits."
+
+    @property
+    def judged(self) -> list[ProbeReport]:
+        """The probes that have a verdict of their own."""
+        return [probe for probe in self.probes if probe.is_judged]
+
+    @property
+    def inconclusive(self) -> bool:
+        """Too few cases to tell, in one of the probes."""
+        return any(probe.comparison.power.inconclusive for probe in self.probes)
+
+
+def overall(probes: Sequence[ProbeReport]) -> tuple[Verdict, float | None]:
+    """The worst verdict and the weighted mean of the scores."""
+    found = {probe.verdict for probe in probes}
+    verdict: Verdict = next((verdict for verdict in _WORST_FIRST if verdict in found), "skip")
+    weighed = [(probe.score, probe.weight) for probe in probes if probe.score is not None]
+    total = sum(weight for _, weight in weighed)
+    score = sum(score * weight for score, weight in weighed) / total if total else None
+    return verdict, score
+
+
+def differences(first: Report, second: Report) -> Iterable[str]:
+    """The dotted names of everything two runs found differently; how long they took does not count."""
+    skipped = {"timing", "provenance", "warnings", "loracheck_version"}
+    return _differences("", first.model_dump(exclude=skipped), second.model_dump(exclude=skipped))
+
+
+def _differences(place: str, first: Any, second: Any) -> Iterable[str]:
+    if isinstance(first, dict) and isinstance(second, dict):
+        for name in {**first, **second}:
+            yield from _differences(f"{place}.{name}".lstrip("."), first.get(name), second.get(name))
+    elif isinstance(first, list | tuple) and isinstance(second, list | tuple) and len(first) == len(second):
+        for index, (left, right) in enumerate(zip(first, second, strict=True)):
+            yield from _differences(f"{place}[{index}]", left, right)
+    elif first != second:
+        yield place
