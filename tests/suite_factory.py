@@ -6,18 +6,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adapters.factory import write_adapter, write_model
+from loracheck.cases.case import Case
+from loracheck.cases.suite import AdapterEntry, quick_suite
 from loracheck.engine.fake import FakeEngine
-from loracheck.suite.case import Case
-from loracheck.suite.load import quick_suite
-from loracheck.suite.suite import AdapterEntry
+from models.factory import write_adapter, write_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from loracheck.cases.suite import Suite
     from loracheck.engine import Prompt, View
-    from loracheck.suite.suite import Suite
 
 SEARCH = {
     "name": "search_web",
@@ -52,10 +51,10 @@ def make_case(number: int = 1, **changes: Any) -> Case:
 
 
 def make_suite(files: Files, cases: int = 4, **changes: Any) -> Suite:
-    """A suite on the toy files without a noise baseline; `changes` go into its probe."""
-    suite = quick_suite(files.base, [AdapterEntry(gguf=files.adapter)], cases=[make_case(n + 1) for n in range(cases)])
-    suite = suite.without_nulls()
-    return suite.model_copy(update={"suite": tuple(probe.model_copy(update=changes) for probe in suite.suite)})
+    """A suite on the toy files without null adapters; `changes` go into its probe."""
+    asked = [make_case(number + 1) for number in range(cases)]
+    suite = quick_suite(files.base, [AdapterEntry(gguf=files.adapter)], [], asked)
+    return suite.model_copy(update={"entries": tuple(entry.model_copy(update=changes) for entry in suite.entries)})
 
 
 def call(name: str = "search_web", **arguments: Any) -> str:
@@ -64,17 +63,19 @@ def call(name: str = "search_web", **arguments: Any) -> str:
 
 def answering(
     base: Callable[[Prompt], str] | str | None = None,
-    ft: Callable[[Prompt], str] | str | None = None,
-    noise: Callable[[Prompt], str] | str = "no idea",
+    adapter: Callable[[Prompt], str] | str | None = None,
+    nulls: Callable[[Prompt], str] | str = "no idea",
+    *,
+    name: str | None = None,
 ) -> FakeEngine:
-    """An engine whose base and ft views call the tool, and whose noise views do not, unless told otherwise."""
-    replies = {"base": call() if base is None else base, "ft": call() if ft is None else ft}
+    """An engine whose base and adapter views call the tool, and whose null views do not, unless told otherwise."""
+    replies = {"base": call() if base is None else base, "adapter": call() if adapter is None else adapter}
 
     def reply(view: View, prompt: Prompt) -> str:
-        said = replies.get(view.name, noise)
-        return said if isinstance(said, str) else said(prompt)
+        words = replies.get(view.name, nulls)
+        return words if isinstance(words, str) else words(prompt)
 
-    return FakeEngine(reply)
+    return FakeEngine(reply, name=name)
 
 
 def failing_from(number: int, bad: str = "I cannot do that.") -> Callable[[Prompt], str]:

@@ -1,25 +1,29 @@
 from __future__ import annotations
 
 import math
+import sys
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from adapters.factory import lora_tensors, write_adapter
-from loracheck import check
-from loracheck.adapters import sha256_of
-from loracheck.engine import Fingerprint
+from loracheck.ask import EFFECT_TEXT
+from loracheck.cases.suite import AdapterEntry
+from loracheck.checking import check, planned
+from loracheck.engine import Fingerprint, Identity
 from loracheck.engine.fake import FakeEngine
+from loracheck.engine.identity import llama_cpp_version, llama_identity
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError, NoEffectError
-from loracheck.preflight import EFFECT_TEXT
-from loracheck.report.json import to_json
-from loracheck.suite.suite import AdapterEntry
+from loracheck.files import sha256_of
+from loracheck.plan import engine_settings
+from loracheck.store import Store
+from models.factory import lora_tensors, write_adapter
 from suite_factory import CHAT_TEMPLATE, Files, answering, call, make_case, make_suite, write_files
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from loracheck.cases.suite import Suite
     from loracheck.engine import View
 
 
@@ -43,10 +47,17 @@ def test_an_adapter_that_calls_as_its_base_does_passes(files: Files) -> None:
     assert (report.verdict, report.score) == ("pass", 1.0)
 
 
-def test_base_answers_before_ft_and_each_case_once(files: Files) -> None:
+def test_base_answers_before_adapter_before_nulls_and_each_case_once(files: Files) -> None:
     engine = answering()
-    check(make_suite(files, cases=2), engine=engine)
-    assert engine.asked == [("base", "case1"), ("base", "case2"), ("ft", "case1"), ("ft", "case2")]
+    check(make_suite(files, cases=2).with_nulls(1), engine=engine)
+    assert engine.asked == [
+        ("base", "case1"),
+        ("base", "case2"),
+        ("adapter", "case1"),
+        ("adapter", "case2"),
+        ("null 1/1", "search_web"),
+        ("null 1/1", "calculator"),
+    ]
 
 
 def test_both_views_are_compared_before_any_case_is_answered(files: Files) -> None:
@@ -74,7 +85,7 @@ def test_an_adapter_without_effect_says_what_was_tried(files: Files, tmp_path: P
     assert stopped.value.exit_code == 4
 
 
-@pytest.mark.parametrize("view", ["base", "ft"])
+@pytest.mark.parametrize("view", ["base", "adapter"])
 def test_numbers_that_are_not_finite_name_the_view(files: Files, view: str) -> None:
     with pytest.raises(EngineError, match=f"the {view} view computes numbers that are not finite$"):
         check(make_suite(files), engine=NotFinite(view))
@@ -86,7 +97,7 @@ def test_the_tensors_behind_numbers_that_are_not_finite_are_named(files: Files, 
     bad = write_adapter(tmp_path / "nan.gguf", tensors)
     suite = make_suite(Files(files.base, bad))
     with pytest.raises(EngineError, match=r"not finite; NaN or infinity in blk\.1\.attn_v\.weight\.lora_a$"):
-        check(suite, engine=NotFinite("ft"))
+        check(suite, engine=NotFinite("adapter"))
 
 
 def test_tensors_that_llama_cpp_ignores_are_named_in_a_warning(files: Files, tmp_path: Path) -> None:
@@ -102,7 +113,7 @@ def test_an_adapter_that_fits_its_base_brings_no_warning(files: Files) -> None:
 
 
 def test_files_are_looked_at_before_a_model_is_loaded(files: Files, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("loracheck.checking._load", lambda *_: pytest.fail("the model was loaded"))
+    monkeypatch.setattr("loracheck.engine.child.serving", lambda *_: pytest.fail("a child was started"))
     other = write_adapter(tmp_path / "other.gguf", architecture="qwen2")
     with pytest.raises(AdapterError, match="trained on another base"):
         check(make_suite(Files(files.base, other)))
@@ -145,8 +156,8 @@ def test_a_tool_in_openais_wrapper_is_sent_as_one_without(tmp_path: Path) -> Non
 
 def test_the_same_run_twice_gives_the_same_report_but_for_the_time_it_took(files: Files) -> None:
     def run() -> str:
-        report = check(make_suite(files).with_nulls(), engine=answering(ft=lambda prompt: call(query=prompt.id)))
-        return to_json(report.model_copy(update={"timing": {}}))
+        report = check(make_suite(files).with_nulls(), engine=answering(adapter=lambda prompt: call(query=prompt.id)))
+        return report.model_copy(update={"timing": {}}).model_dump_json()
 
     assert run() == run()
 
@@ -154,13 +165,15 @@ def test_the_same_run_twice_gives_the_same_report_but_for_the_time_it_took(files
 def test_the_report_says_where_it_comes_from(files: Files) -> None:
     suite = make_suite(files).with_nulls(2).with_defaults(seed=5, parallel=3)
     report = check(suite.with_models(adapters=[AdapterEntry(gguf=files.adapter, scale=0.5)]), engine=answering())
-    found = report.provenance
-    assert found["model"] == {"path": str(files.base), "sha256": sha256_of(files.base)}
-    assert found["ft_adapters"] == [{"path": str(files.adapter), "sha256": sha256_of(files.adapter), "scale": 0.5}]
-    assert found["base_adapters"] == []
-    assert found["seeds"] == {"bootstrap": 5, "null": [1000, 1001]}
-    assert found["settings"]["parallel"] == 3
-    assert "llama_cpp" in found
+    provenance = report.provenance
+    assert provenance.model.model_dump() == {"path": str(files.base), "sha256": sha256_of(files.base), "parts": ()}
+    (adapter,) = provenance.ft_adapters
+    assert (adapter.path, adapter.sha256) == (str(files.adapter), sha256_of(files.adapter))
+    assert (adapter.scale, adapter.peft) == (0.5, None)
+    assert provenance.base_adapters == ()
+    assert provenance.seeds == {"bootstrap": 5, "null": [1000, 1001]}
+    assert provenance.settings["parallel"] == 3
+    assert provenance.llama_cpp == llama_cpp_version()
     assert all(math.isfinite(seconds) for seconds in report.timing.values())
 
 
@@ -175,25 +188,101 @@ def test_progress_is_told_every_stage_and_every_answer(files: Files) -> None:
             told.append(tokens)
 
     check(make_suite(files, cases=2).with_nulls(1), engine=answering("ab", "cde", "f"), progress=Listener())
-    assert told == [("loading", 0), ("noise 1/1", 2), 1, 1, ("base", 2), 2, 2, ("ft", 2), 3, 3]
+    assert told == [("loading", 0), ("base", 2), 2, 2, ("adapter", 2), 3, 3, ("null 1/1", 2), 1, 1]
 
 
-def test_the_engine_is_closed_however_the_run_ends(files: Files) -> None:
-    class Counting(FakeEngine):
-        closed = 0
+def test_progress_is_told_which_answers_were_in_the_store(files: Files, tmp_path: Path) -> None:
+    told: list[Any] = []
 
-        def close(self) -> None:
-            self.closed += 1
+    class Listener:
+        def stage(self, *_: Any) -> None: ...
+        def done(self, tokens: int | None) -> None:
+            told.append(tokens)
 
+    with Store(tmp_path / "store") as store:
+        check(make_suite(files, cases=1), engine=answering("ab", "cde", name="toy"), store=store)
+        check(make_suite(files, cases=2), engine=answering("ab", "cde", name="toy"), store=store, progress=Listener())
+    assert told == [None, 2, None, 3]
+
+
+def test_a_given_engine_stays_open_however_the_run_ends(files: Files) -> None:
     def interrupted(*_: Any) -> str:
         raise KeyboardInterrupt
 
-    good, bad = Counting(lambda view, prompt: call()), Counting(interrupted)
+    good, bad = answering(), FakeEngine(interrupted)
     check(make_suite(files), engine=good)
     with pytest.raises(KeyboardInterrupt):
         check(make_suite(files), engine=bad)
-    assert good.closed >= 1
-    assert bad.closed >= 1
+    with pytest.raises(AdapterError):
+        check(make_suite(Files(files.base, files.base)), engine=bad)
+    assert not good.closed
+    assert not bad.closed
+
+
+def test_an_engine_serves_several_suites(files: Files, tmp_path: Path) -> None:
+    class ClosedForGood(FakeEngine):
+        def answer(self, *arguments: Any) -> Any:
+            assert not self.closed
+            return super().answer(*arguments)
+
+    engine = ClosedForGood(lambda view, prompt: call() if view.model == files.base else "no idea")
+    (tmp_path / "other").mkdir()
+    other = write_files(tmp_path / "other")
+    values = [check(make_suite(each, cases=2), engine=engine).probes[0].base_value for each in (files, other, files)]
+    assert values == [1.0, 0.0, 1.0]
+
+
+# Stands in for the child's own module: it notes who it is, and answers as it is told to.
+WORKER = """
+import os, pickle, sys, time
+from pathlib import Path
+from loracheck.engine import Completion, Fingerprint
+from loracheck.errors import EngineError
+
+ending = {ending!r}
+Path({note!r}).write_text(str(os.getpid()))
+while True:
+    name, (view, asked) = pickle.load(sys.stdin.buffer)
+    if name == "fingerprint":
+        replies = [("item", Fingerprint(str(len(view.adapters)), True))]
+    elif ending == "error":
+        replies = [("error", EngineError("llama.cpp is unwell"))]
+    elif ending == "crash":
+        os.abort()
+    else:
+        replies = [("item", (index, Completion("words", (1,), 1, False))) for index, _ in enumerate(asked)]
+    for reply in [*replies, *([] if replies[-1][0] == "error" else [("end", None)])]:
+        pickle.dump(reply, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+"""
+
+
+class Interrupting:
+    """Ctrl-C after the first answer."""
+
+    def stage(self, *_: Any) -> None: ...
+    def done(self, _: Any) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("ending", "raised"),
+    [("well", None), ("error", EngineError), ("crash", EngineError), ("interrupt", KeyboardInterrupt)],
+)
+def test_an_engine_that_check_opened_is_closed_however_the_run_ends(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, raised: type[BaseException] | None
+) -> None:
+    note, folders = tmp_path / "process", tmp_path / "folders"
+    folders.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folders))
+    worker = WORKER.format(ending=ending, note=str(note))
+    monkeypatch.setattr("loracheck.engine.child.serving", lambda *_: [sys.executable, "-c", worker])
+    progress = Interrupting() if ending == "interrupt" else None
+    with pytest.raises(raised) if raised else nullcontext():
+        check(make_suite(files), progress=progress)
+    # It was waited for, too: not even its entry is left.
+    assert not Path(f"/proc/{note.read_text()}").exists()
+    assert list(folders.iterdir()) == []
 
 
 def test_the_text_of_the_comparison_is_part_of_no_case(files: Files) -> None:
@@ -214,3 +303,57 @@ def test_a_schema_that_is_itself_invalid_is_named_where_schemas_are_strict(files
     assert check(suite, engine=answering(call("f"), call("f"))).verdict == "pass"
     with pytest.raises(CasesError, match="tools_intact: case 'case1', tool 'f': parameters"):
         check(suite.with_defaults(schema="strict"), engine=answering())
+
+
+def plan_of(suite: Suite, store: Store | None = None, engine: FakeEngine | None = None) -> list[str]:
+    return list(planned(suite, store or Store(), engine))
+
+
+def test_a_plan_says_what_would_be_asked_of_whom_and_starts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loracheck.engine.child.serving", lambda *_: pytest.fail("a child was started"))
+    files = write_files(tmp_path)
+    suite = make_suite(files, cases=2).with_nulls(1).with_defaults(max_new_tokens=9)
+    adapters = [AdapterEntry(gguf=files.adapter, scale=0.5)]
+    assert plan_of(suite.with_models(adapters=adapters)) == [
+        f"model    {files.base}",
+        "dialect  json: prompts are sent as bare text",
+        "view     base: 2 prompts, 26 characters, at most 18 new tokens; in the store already: 0",
+        "view     adapter: 2 prompts, 26 characters, at most 18 new tokens; in the store already: 0",
+        f"         {files.adapter} at scale 0.5",
+        "view     null 1/1: 2 prompts, 53 characters, at most 512 new tokens; in the store already: 0",
+        f"         a null adapter like {files.adapter} at scale 0.5",
+        "probe    nulls (null_adapter): 0 cases",
+        "probe    tools_intact (tool_use_fidelity): 2 cases",
+        "case     case1, at most 9 new tokens",
+        "    Search for 1.",
+        "case     case2, at most 9 new tokens",
+        "    Search for 2.",
+    ]
+
+
+def test_a_plan_counts_what_llama_cpp_has_answered_before(files: Files, tmp_path: Path) -> None:
+    class Llama(FakeEngine):
+        def identity(self) -> Identity:
+            return llama_identity(engine_settings(suite.defaults))
+
+    suite = make_suite(files, cases=2)
+    with Store(tmp_path / "store") as store:
+        check(suite, engine=Llama(lambda view, prompt: call()), store=store)
+        check(suite.with_cases([make_case(3)]), engine=answering(), store=store)
+        known = plan_of(suite, store)[2]
+        assert known == "view     base: 2 prompts, 26 tokens, at most 512 new tokens; in the store already: 2"
+        more = plan_of(suite.with_cases([make_case(2), make_case(3)]), store)[2]
+        assert more == "view     base: 2 prompts, 26 characters, at most 512 new tokens; in the store already: 1"
+
+
+def test_a_plan_for_another_engine_counts_what_that_one_has_answered(files: Files, tmp_path: Path) -> None:
+    suite, engine = make_suite(files, cases=2), answering(name="toy")
+    with Store(tmp_path / "store") as store:
+        check(suite, engine=engine, store=store)
+        engine.asked.clear()
+        assert plan_of(suite, store, engine)[2].endswith("in the store already: 2")
+        assert plan_of(suite, store, answering(name="another"))[2].endswith("in the store already: 0")
+        assert plan_of(suite, store)[2].endswith("in the store already: 0")
+    assert engine.asked == []

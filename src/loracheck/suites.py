@@ -1,0 +1,148 @@
+"""The suite a user asks for: from a file, from options, from both, or from a report that is to be run again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+
+from loracheck.cases.case import Case
+from loracheck.cases.entries import NullAdapterEntry
+from loracheck.cases.load import DEFAULT_PACK, find_cases, load_pack
+from loracheck.cases.load import load_suite as load_suite_file
+from loracheck.cases.suite import AdapterEntry, Suite, adapter_entry, quick_suite
+from loracheck.errors import InputError, ReportError
+from loracheck.models.peft import is_peft_folder, source_hashes
+from loracheck.plan import model_record
+from loracheck.probes import suite_type
+from loracheck.results import AdapterRecord, Report
+
+AnyPath: TypeAlias = "str | os.PathLike[str]"
+Adapters: TypeAlias = "AnyPath | AdapterEntry | Sequence[AnyPath | AdapterEntry]"
+
+MISSING = "give a suite file, or both a base model and an adapter"
+
+
+def load_suite(path: AnyPath) -> Suite:
+    """The suite in a YAML file; relative paths in it start at the file's folder."""
+    return load_suite_file(Path(path), suite_type())
+
+
+@contextmanager
+def _in_plain_words() -> Iterator[None]:
+    """What pydantic has against a keyword, as an error of ours."""
+    try:
+        yield
+    except ValidationError as bad:
+        first = bad.errors()[0]
+        problem = first["msg"].removeprefix("Value error, ")
+        raise InputError(f"{'.'.join(map(str, first['loc']))}: {problem[:1].lower()}{problem[1:]}") from None
+
+
+@_in_plain_words()
+def build_suite(
+    suite: Suite | AnyPath | None = None,
+    *,
+    base: AnyPath | None = None,
+    adapter: Adapters = (),
+    base_adapter: Adapters = (),
+    cases: AnyPath | Sequence[Case] | None = None,
+    null_runs: int | None = None,
+    null: bool = True,
+    folder: Path | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    **defaults: Any,
+) -> Suite:
+    """A suite file with models, cases and settings over it, or a suite made from these alone.
+
+    `folder` is where relative paths start, if not here; `tell` hears what was made of cases in a format of others.
+    """
+    beside = _Beside(folder)
+    model = None if base is None else beside.path(base)
+    adapters, base_adapters = beside.adapters(adapter), beside.adapters(base_adapter)
+    asked = beside.cases(cases, tell)
+    if suite is not None:
+        loaded = load_suite(beside.path(suite)) if isinstance(suite, str | os.PathLike) else suite
+        built = loaded.with_models(model, adapters, base_adapters)
+        built = built if asked is None else built.with_cases(asked)
+    elif model is None or not adapters:
+        raise InputError(MISSING)
+    else:
+        built = quick_suite(model, adapters, base_adapters, load_pack(DEFAULT_PACK) if asked is None else asked)
+    built = built.with_defaults(**{key: value for key, value in defaults.items() if value is not None})
+    if null_runs is not None:
+        # A copy takes any number, an entry knows which there may be.
+        NullAdapterEntry(name="nulls", runs=null_runs)
+    return built.with_nulls(null_runs) if null else built.without_nulls()
+
+
+class _Beside:
+    """Paths as a user gives them."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def path(self, path: AnyPath) -> Path:
+        expanded = Path(path).expanduser()
+        return self._folder / expanded if self._folder else expanded
+
+    def adapters(self, given: Adapters) -> list[AdapterEntry]:
+        several = [given] if isinstance(given, str | os.PathLike | AdapterEntry) else given
+        return [each if isinstance(each, AdapterEntry) else adapter_entry(self.path(each)) for each in several]
+
+    def cases(self, given: AnyPath | Sequence[Case] | None, tell: Callable[[str], None]) -> Sequence[Case] | None:
+        if given is None or not isinstance(given, str | os.PathLike):
+            return given
+        # A pack has a name, and no folder.
+        file = self.path(given)
+        return find_cases(file if file.is_file() else Path(given), tell)
+
+
+def suite_of(report: Report, source: Path, hash_of: Callable[[Path], str]) -> Suite:
+    """The suite that the report in the file `source` came from, on the very same model and adapters.
+
+    A relative path is looked for where we are, then beside the report.
+    """
+    try:
+        suite = suite_type().model_validate(report.provenance.suite)
+    except ValidationError:
+        raise ReportError(f"{source}: the report does not hold its suite; it is of an older loracheck") from None
+    suite = suite.with_files(lambda path: _found(path, source))
+    for path in _changed(suite, report, source, hash_of):
+        raise ReportError(f"{source}: {path} has changed since; a second run would be of another file")
+    file = report.provenance.suite_file
+    return suite if file is None else suite.loaded_from(Path(file))
+
+
+def _changed(suite: Suite, report: Report, source: Path, hash_of: Callable[[Path], str]) -> Iterator[Path]:
+    """The files that are not what they were when the report was made."""
+    provenance = report.provenance
+    paths = [suite.models.base.gguf, *(entry.gguf for entry in suite.adapters)]
+    for path in paths:
+        if not path.exists():
+            raise ReportError(f"{source}: it came from {path}, which is not there; put it back")
+    model = model_record(paths[0], hash_of)
+    before, now = ([part.sha256 for part in record.parts or (record,)] for record in (provenance.model, model))
+    if before != now:
+        yield paths[0]
+    records = (*provenance.base_adapters, *provenance.ft_adapters)
+    if len(records) != len(paths) - 1:
+        raise ReportError(f"{source}: it names {len(records)} adapters, and its suite {len(paths) - 1}; was it edited?")
+    for path, record in zip(paths[1:], records, strict=True):
+        if _adapter_changed(path, record, hash_of):
+            yield path
+
+
+def _adapter_changed(path: Path, record: AdapterRecord, hash_of: Callable[[Path], str]) -> bool:
+    if is_peft_folder(path):
+        return source_hashes(path) != record.peft
+    return hash_of(path) != record.sha256
+
+
+def _found(path: Path, source: Path) -> Path:
+    beside = source.parent / path
+    return beside if not path.exists() and beside.exists() else path
