@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from loracheck.report.model import CaseReport, ProbeReport, Report, ViewAnswer, overall
+from loracheck.results import CaseReport, ProbeReport, Report, ViewAnswer, overall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +106,7 @@ def answer(text: str, outcome: Outcome, call: Any = None, *, correct: bool = Fal
 
 
 def make_probe(cases: Sequence[CaseReport], **evidence: Any) -> ProbeReport:
-    """Judged by the default limits; noise answers nothing right."""
+    """Judged by the default limits; null adapters answer nothing right."""
     n = len(cases) or 1
     base, ft = sum(case.base.valid for case in cases) / n, sum(case.ft.valid for case in cases) / n
     named = sum(case.ft.outcome == "wrong_tool" for case in cases) / (sum(case.ft.valid for case in cases) or 1)
@@ -120,7 +120,8 @@ def make_probe(cases: Sequence[CaseReport], **evidence: Any) -> ProbeReport:
         )
         if is_missed
     ]
-    message = f"ft {ft:.1%} valid, base {base:.1%}, delta {100 * (ft - base):+.1f} points, z {z:+.1f} against noise"
+    rates = f"adapter {ft:.1%} valid, base {base:.1%}, delta {100 * (ft - base):+.1f} points"
+    message = f"{rates}, z {z:+.1f} against null adapters"
     moves = Counter((case.base.outcome, case.ft.outcome) for case in cases)
     found = {
         "json_valid_rate_base": base,
@@ -203,23 +204,24 @@ DRIFT = {
     ],
 }
 
-NOISE = ProbeReport(
-    name="noise",
+NULLS = ProbeReport(
+    name="nulls",
     kind="null_adapter",
     verdict="skip",
-    message="noise baseline from 3 random adapters; no verdict of its own",
+    message="3 null adapters as the yardstick; no verdict of their own",
     evidence={"init_scale": 0.02, "seeds": [1000, 1001, 1002], "valid_by_rank": {"rank_1.00": [0, 0, 0]}},
 )
 
 
 def report_of(*probes: ProbeReport, adapter: str = "renamer", **changes: Any) -> Report:
-    verdict, score = overall(tuple(probe.model_copy(update={"evidence": {}}) for probe in probes))
-    made = Report(
-        loracheck_version="0.2.0",
-        verdict=verdict,
-        score=score,
-        probes=(NOISE, *probes),
-        provenance={
+    """A report on `probes`; `changes` are read as those of a file are."""
+    verdict, score = overall(probes)
+    facts = {
+        "loracheck_version": "0.2.0",
+        "verdict": verdict,
+        "score": score,
+        "probes": (NULLS, *probes),
+        "provenance": {
             "model": {"path": "models/SmolLM2-135M-Instruct.Q4_1.gguf", "sha256": "3f" * 32},
             "base_adapters": [{"path": "models/toolcaller.gguf", "sha256": "a1" * 32, "scale": 1.0}],
             "ft_adapters": [{"path": f"models/{adapter}.gguf", "sha256": "9c" * 32, "scale": 1.0}],
@@ -229,6 +231,6 @@ def report_of(*probes: ProbeReport, adapter: str = "renamer", **changes: Any) ->
             "python": "3.11.2",
             "machine": "Linux x86_64",
         },
-        timing={"load_seconds": 0.41, "total_seconds": 38.2, "answers_computed": 70.0},
-    )
-    return made.model_copy(update=changes)
+        "timing": {"load_seconds": 0.41, "total_seconds": 38.2, "answers_computed": 70.0},
+    }
+    return Report.model_validate(facts | changes)

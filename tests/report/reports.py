@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from loracheck.report.model import CaseReport, ProbeReport, Report, ViewAnswer
+from loracheck.results import CaseReport, ProbeReport, Report, ViewAnswer
 
 CALL = json.dumps({"name": "search_web", "arguments": {"query": "x"}})
 
@@ -43,7 +43,7 @@ FULL_EVIDENCE: dict[str, Any] = {
                    "base_top": "{", "ft_top": "I"}],
     },
     "dialect": {"name": "hermes", "title": "Hermes tags", "why": "the template writes <tool_call>",
-                "base_drift": {}, "ft_drift": {"json": 3}, "message": "3 ft answers are in plain JSON"},
+                "base_drift": {}, "ft_drift": {"json": 3}, "message": "3 answers with the adapter are in plain JSON"},
     "abstention": {"cases": 4, "base": 1.0, "ft": 0.5},
     "strict": {"base": 0.9, "ft": 0.7},
 }  # fmt: skip
@@ -85,7 +85,7 @@ def probe(*cases: CaseReport, verdict: Any = "fail", **changes: Any) -> ProbeRep
         "score": 0.5,
         "base_value": base,
         "ft_value": ft,
-        "message": "ft 50% valid, base 100%; missed: delta",
+        "message": "adapter 50% valid, base 100%; missed: delta",
         "evidence": evidence,
         "cases": cases,
     }
@@ -112,9 +112,10 @@ def report(*probes: ProbeReport, **changes: Any) -> Report:
 
 def full_report() -> Report:
     """A fail with everything a report can say."""
-    cases = [case(f"case{n}") for n in range(1, 26)] + [broken_case(f"case{n}") for n in range(26, 33)]
+    cases = [case(f"case{n}") for n in range(1, 26)] + [broken_case(f"case{n}") for n in range(26, 31)]
+    cases += [case(f"case{n}", answer(CALL[:-1], "malformed")) for n in (31, 32)]
     message = (
-        "ft 78.1% valid, base 100%, delta -21.9 points, 0% wrong tool names, z +4.3 against noise; "
+        "adapter 78.1% valid, base 100%, delta -21.9 points, 0% wrong tool names, z +4.3 against null adapters; "
         "missed: delta -21.9 points is under the limit of -5.0"
     )
     judged = probe(*cases, z_score=4.3, ci_95=(0.62, 0.91), message=message, evidence=FULL_EVIDENCE)

@@ -15,19 +15,24 @@ from rich.console import Console
 
 from loracheck.errors import ReportError
 from loracheck.report.diff import Diff, diff
-from loracheck.report.diff.html import to_html
-from loracheck.report.diff.json import to_json
-from loracheck.report.diff.terminal import show_diff
+from loracheck.report.diff.show import show_diff, to_json
+from loracheck.report.html import to_html
+from loracheck.results import Provenance
 from report.reports import LIMITS, answer, broken_case, case, probe, report
 
 if TYPE_CHECKING:
-    from loracheck import Report
+    from loracheck.results import Report
 
 
 def asked(*broken: int, of: int = 20, **changes: Any) -> Report:
     """A report on `of` cases whose adapter breaks some of them."""
     cases = [broken_case(f"case{n}") if n in broken else case(f"case{n}") for n in range(of)]
     return report(probe(*cases, **({"verdict": "pass"} | changes)))
+
+
+def misnaming(rate: float) -> dict[str, float]:
+    """Evidence of an adapter that keeps its valid calls, and names a wrong tool in some."""
+    return {"validity_delta": 0.0, "hallucination_rate": rate}
 
 
 def shown(found: Diff, width: int = 80, examples: int = 10) -> str:
@@ -45,9 +50,9 @@ def test_cases_that_flipped_are_found_either_way() -> None:
 def test_the_paired_test_is_on_valid_calls_of_the_two_adapters() -> None:
     (only,) = diff(asked(1, 2), asked(2, 3, 4)).probes
     assert (only.paired.both, only.paired.lost, only.paired.gained, only.paired.neither) == (16, 2, 1, 1)
-    assert only.mcnemar_p == 1.0
+    assert only.paired.mcnemar_p == 1.0
     assert only.paired.delta == -0.05
-    low, high = only.interval or (0.0, 0.0)
+    low, high = only.paired.interval_95 or (0.0, 0.0)
     assert low < -0.05 < high
 
 
@@ -82,9 +87,9 @@ def test_a_call_where_none_fits_flips_a_case_and_is_no_part_of_the_paired_test()
             "valid calls -5.0 pt on the shared cases, limit +0.0 pt",
         ),
         (asked(), asked(1, 2, evidence={}), "limit -5.0 pt"),
-        (asked(), asked(evidence={"hallucination_rate": 0.2}), "wrong tool names 20.0%, limit 10.0%; it was 0.0%"),
-        (asked(evidence={"hallucination_rate": 0.2}), asked(evidence={"hallucination_rate": 0.3}), None),
-        (asked(), asked(evidence={"hallucination_rate": 0.1}), None),
+        (asked(), asked(evidence=misnaming(0.2)), "wrong tool names 20.0%, limit 10.0%; it was 0.0%"),
+        (asked(evidence=misnaming(0.2)), asked(evidence=misnaming(0.3)), None),
+        (asked(), asked(evidence=misnaming(0.1)), None),
         (asked(), asked(verdict="fail"), "the verdict was pass and is fail"),
         (asked(), asked(verdict="error"), "the verdict was pass and is error"),
         (asked(verdict="fail"), asked(verdict="fail"), None),
@@ -114,8 +119,13 @@ def test_what_makes_two_reports_hard_to_compare_is_said() -> None:
     changed: dict[str, Any] = {"model": {"path": "/x/other.gguf", "sha256": "c" * 64}, "settings": {"prompt": "raw"}}
     changed["base_adapters"] = [{"path": "sft.gguf", "sha256": "5" * 64, "scale": 0.5}]
     b = report(
-        probe(case("one", prompt="Other?"), case("two", sent="other"), case("three"), evidence={"limits": {}}),
-        provenance={**a.provenance, **changed, "llama_cpp": "0.4.0"},
+        probe(
+            case("one", prompt="Other?"),
+            case("two", sent="other"),
+            case("three"),
+            evidence={"limits": {"assert_z_gte": 2.0}},
+        ),
+        provenance={**a.provenance.model_dump(), **changed, "llama_cpp": "0.4.0"},
     )
     assert diff(a, b).differences == (
         "the base models differ: base.gguf (bbbbbbbbbbbb) and other.gguf (cccccccccccc)",
@@ -138,17 +148,19 @@ def test_reports_without_a_case_in_common_are_refused(b: Report) -> None:
 def test_the_diff_is_shown_in_80_columns() -> None:
     a, b = asked(19, score=0.9), asked(1, 2, 3, verdict="fail", evidence={"limits": LIMITS, "hallucination_rate": 0.0})
     lines = [line.rstrip() for line in shown(diff(a, b), examples=1).splitlines()]
-    assert lines == [
+    assert lines[:10] == [
         "PASS → FAIL  tools_intact",
         "",
-        "                        A       B    change",
-        "valid calls, base  100.0%  100.0%   +0.0 pt",
-        "valid calls, ft     95.0%   85.0%  -10.0 pt",
-        "wrong tool names     0.0%    0.0%   +0.0 pt",
-        "z against noise         –       –         –",
-        "score                0.90    0.50     -0.40",
+        "                           A       B    change",
+        "valid calls, base     100.0%  100.0%   +0.0 pt",
+        "valid calls, adapter   95.0%   85.0%  -10.0 pt",
+        "wrong tool names        0.0%    0.0%   +0.0 pt",
+        "z against nulls            –       –         –",
+        "score                   0.90    0.50     -0.40",
         "",
-        "Lost 3, gained 1 of 20; exact McNemar p 0.62; change -10 pt, 95% -33 to +12",
+        "Valid calls: 3 lost, 1 gained of 20; change -10 pt, 95% interval -33 to +12;",
+    ]
+    assert lines[lines.index("3 cases broke:") :] == [
         "3 cases broke:",
         "  case1: Search for case1.",
         '    A valid         {"name": "search_web", "arguments": {"query": "x"}}',
@@ -207,11 +219,12 @@ class Elements(HTMLParser):
 
 
 def test_the_page_shows_figures_flips_and_differences() -> None:
-    other = asked(2, 3, 4, verdict="fail").model_copy(update={"provenance": {}})
+    other = asked(2, 3, 4, verdict="fail").model_copy(update={"provenance": Provenance()})
     page = Elements(to_html(diff(asked(1), other), "old.json", "new.json"))
     for said in (
         "A is old.json, B is new.json", "B is worse than A", "the verdict was pass and is fail",
-        "the base models differ", "3 cases broke", "1 case mended", "I cannot do that.", "Lost 3, gained 1 of 20",
+        "the base models differ", "3 cases broke", "1 case mended", "I cannot do that.",
+        "Valid calls: 3 lost, 1 gained of 20",
     ):  # fmt: skip
         assert said in page.text
     assert page.found["details"] == 4
@@ -244,3 +257,15 @@ def test_any_text_survives_the_diff(text: str, name: str) -> None:
     found = diff(a, b)
     json.loads(to_json(found))
     shown(found).encode("utf-8")
+
+
+def test_reports_that_were_judged_again_say_so_beside_the_verdict() -> None:
+    again = asked().model_copy(update={"judged_with": {"assert_z_gte": 2.0}})
+    text = shown(diff(asked(), again))
+    assert "B: Judged again with assert_z_gte = 2 in place of the suite's own limits." in text
+    assert "B: Judged again with assert_z_gte = 2 in place" in Elements(to_html(diff(asked(), again))).text
+    assert "Judged again" not in shown(diff(asked(), asked()))
+
+
+def test_numbers_that_json_has_not_are_written_all_the_same() -> None:
+    json.loads(to_json(diff(asked(score="nan"), asked(score="inf"))))

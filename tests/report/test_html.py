@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import time
 import unicodedata
 from html.parser import HTMLParser
 from typing import Any
@@ -14,10 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from loracheck.report.html import to_html
-from loracheck.report.model import ProbeReport, Report
-from loracheck.report.text import visible_lines
-from report.factory import DRIFT, answer, make_case, make_probe, make_report, report_of
+from loracheck.report.html import render
+from loracheck.results import ProbeReport, Report
+from loracheck.scoring import Evidence
+from loracheck.text import visible_lines
+from report.factory import DRIFT, answer, make_case, make_probe, make_report, paired, report_of
 
 # Control, format, surrogate, private-use and line-breaking characters.
 ACTING = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -64,7 +64,7 @@ class Page(HTMLParser):
 
 
 def text(report: Report) -> str:
-    return Page(to_html(report)).text
+    return Page(render(report)).text
 
 
 def says(page: str, *sentences: str) -> None:
@@ -97,7 +97,7 @@ def test_a_chatty_adapter_is_told_by_what_it_does_instead() -> None:
         "10 of 32 calls are lost: 7 answered without a call, 2 made with bad arguments, 1 written as broken JSON.",
         "Valid calls went from 100.0% to 68.8%, a change of −31.2 pt; the limit is −5.0 pt.",
         "valid calls 100.0% 68.8% −31.2 pt ✕missed at least −5.0 pt",
-        "10 lost and 0 gained; 22 in both views, 0 in neither.",
+        "Valid calls: 10 lost, 0 gained of 32; change −31 pt, 95% interval −46 to −20; McNemar p",
         "a drop of 19 points or more is found four times out of five",
     )
 
@@ -120,8 +120,11 @@ def test_a_pass_that_broke_nothing_says_so() -> None:
 def test_calls_where_none_fits_are_a_reason_of_their_own() -> None:
     quiet = answer("There is no tool for that.", "no_call")
     cases = [make_case(n, "toolcaller", expect="no_call", base=quiet) for n in range(4)]
-    probe = make_probe(cases, abstention={"cases": 4, "base": 1.0, "ft": 0.0})
-    probe.evidence["limits"] = {"assert_abstention_gte": 0.9}
+    probe = make_probe(
+        cases,
+        abstention={"cases": 4, "base": 1.0, "ft": 0.0},
+        limits={"assert_abstention_gte": 0.9},
+    )
     said = text(report_of(probe.model_copy(update={"verdict": "fail"})))
     says(
         said,
@@ -137,9 +140,10 @@ def test_too_few_cases_are_named_at_the_top_where_the_verdict_hangs_on_them() ->
     unsure = {"power": {"detectable_drop": 0.4, "inconclusive": True, "cases_needed": 140}}
     cautious = "Too few cases to be sure"
     chatty = text(make_report("chatty", evidence=unsure))
+    assert chatty.count(cautious) == 1
     assert chatty.index(cautious) < chatty.index("What broke") < chatty.index("About 140 cases") + 1000
     renamer = text(make_report("renamer", evidence=unsure))
-    assert renamer.index("What broke") < renamer.index("How sure is this?") < renamer.index(cautious)
+    assert renamer.index("What broke") < renamer.index("What the numbers say") < renamer.index(cautious)
 
 
 def test_warnings_stand_above_the_example() -> None:
@@ -147,25 +151,31 @@ def test_warnings_stand_above_the_example() -> None:
     says(text(report), "FAIL", "Caution. tools_intact: the base got nothing right", "What broke")
 
 
-def test_noise_is_drawn_or_its_absence_explained() -> None:
-    assert to_html(make_report()).count('<circle class="noise"') == 4  # three adapters and the key
-    unusable = {"mean": None, "std": None, "rates": [], "why": "the suite has no null_adapter probe"}
-    says(
-        text(make_report(evidence={"null": unusable})), "No comparison with noise: the suite has no null_adapter probe."
-    )
+def test_null_adapters_are_drawn_or_their_absence_explained() -> None:
+    assert render(make_report()).count('<circle class="null"') == 4  # three adapters and the key
+    why = "the suite has no null_adapter probe"
+    report = make_report(evidence={"null": {"mean": None, "std": None, "rates": [], "why": why}})
+    (nulls, judged) = report.probes
+    unjudged = report.model_copy(update={"probes": (nulls, judged.model_copy(update={"z_score": None}))})
+    says(text(unjudged), f"z against nulls – not judged: {why}")
+    assert '<circle class="null"' not in render(unjudged)
 
 
 def test_drift_and_dialect_are_shown_where_there_is_any() -> None:
-    dialect = {"name": "hermes", "title": "Hermes", "why": "its template has <tool_call>", "base_drift": {},
+    dialect = {"name": "hermes", "title": "Hermes", "why": "its template has <tool_call>", "base_drift": {"json": 1},
                "ft_drift": {"mistral": 2, "json": 5}, "message": "the adapter changed its dialect"}  # fmt: skip
     page = text(make_report(evidence={"drift": DRIFT, "dialect": dialect}))
-    says(page, "842 positions in 32 cases", "0.41", "8.1%", "get_weather_1", "acme", "Answers are read as Hermes")
-    says(page, "Adapter, answers in another dialect: json (5), mistral (2).", "the adapter changed its dialect")
-    assert "Drift under the surface" not in text(make_report())
+    says(
+        page, "842 positions in 32 cases", "0.41", "8.1%", "get_weather_1", "acme", "They are read as Hermes: its templ"
+    )
+    says(page, "the adapter changed its dialect", "dialect base adapter json 1 5 mistral 0 2")
+    for heading in ("Drift under the surface", "Answers in another dialect"):
+        assert heading in page
+        assert heading not in text(make_report())
 
 
 def test_the_filter_counts_what_the_table_of_outcomes_shows() -> None:
-    page = to_html(make_report("chatty"))
+    page = render(make_report("chatty"))
     cells = dict(re.findall(r'data-kind="([a-z_]+-[a-z_]+)"[^>]*>(\d+)<', page))
     options = dict(re.findall(r'<option value="([a-z_]+-[a-z_]+)">[^<]*→[^<]*\((\d+)\)', page))
     assert (
@@ -177,13 +187,13 @@ def test_the_filter_counts_what_the_table_of_outcomes_shows() -> None:
 
 
 def test_broken_cases_come_first() -> None:
-    page = to_html(make_report("chatty"))
+    page = render(make_report("chatty"))
     fates = re.findall(r'<span class="fate (\w+)"', page)
     assert fates == ["broken"] * 10 + ["right"] * 22
 
 
 def test_the_page_needs_nothing_and_runs_only_its_own_script() -> None:
-    page = Page(to_html(make_report(evidence={"drift": DRIFT})))
+    page = Page(render(make_report(evidence={"drift": DRIFT})))
     names = {name for name, _ in page.attributes}
     assert names.isdisjoint({"src", "srcset", "style", "action", "data", "background"})
     assert not [name for name in names if name.startswith("on")]
@@ -200,30 +210,32 @@ def hostile_report() -> Report:
     call = {"name": bad, "arguments": {bad: bad}}
     side = answer(bad, "wrong_tool", call).model_copy(update={"dialect": bad, "more_calls": (call,)})
     case = make_case(0, id=bad, prompt=bad, sent=bad, gold_tool_name=bad, gold_arguments={bad: [bad]}, ft=side)
-    moved = [dict.fromkeys(("case", "position", "token", "kind", "kl", "base_top", "ft_top"), bad)]
+    words = dict.fromkeys(("case", "token", "base_top", "ft_top"), bad)
+    moved = [{"position": 1, "kind": "format", "kl": 1.0, **words}]
     probe = make_probe(
         [case],
         drift={"cases": bad, "positions": bad, "kl_format": bad, "changed_format": bad, "moved": moved},
         dialect={"name": bad, "title": bad, "why": bad, "ft_drift": {bad: 3}, "message": bad},
-        paired={"validity": {"delta": 0.0, "interval_95": [0, 0], "method": bad}},
+        paired={"validity": {**paired([(True, True)]), "method": bad}},
         null={"why": bad, "on": bad},
         num_arg_pairs_compared=bad,
     )
-    noise = ProbeReport(name=bad, kind="null_adapter", verdict="skip", message=bad, evidence={bad: bad})
-    report = report_of(probe.model_copy(update={"name": bad, "message": bad, "z_score": None}), adapter=bad)
-    return report.model_copy(
-        update={
-            "warnings": (bad,),
-            "loracheck_version": bad,
-            "probes": (noise, *report.probes[1:]),
-            "provenance": {bad: {bad: [bad, {bad: bad}]}, "model": {"path": bad}, "ft_adapters": [{"path": bad}]},
-        }
+    evidence = {"on": bad, "match": bad, "valid_by_rank": {bad: [1]}, bad: bad}
+    nulls = ProbeReport(name=bad, kind="null_adapter", verdict="skip", message=bad, evidence=evidence)
+    files = {"model": {"path": bad, "sha256": bad}, "ft_adapters": [{"path": bad, "peft": {bad: bad}}]}
+    return report_of(
+        nulls,
+        probe.model_copy(update={"name": bad, "message": bad, "z_score": None}),
+        warnings=(bad,),
+        loracheck_version=bad,
+        judged_with={bad: 1.0},
+        provenance={**files, "settings": {bad: [bad, {bad: bad}]}, "seeds": {bad: bad}, "machine": bad, bad: bad},
     )
 
 
 def test_hostile_words_are_words_wherever_they_stand() -> None:
-    harmless = Page(to_html(make_report(evidence={"drift": DRIFT})))
-    html = to_html(hostile_report())
+    harmless = Page(render(make_report(evidence={"drift": DRIFT})))
+    html = render(hostile_report())
     page = Page(html)
     assert set(page.tags) <= set(harmless.tags) | {"i"}
     assert page.tags.count("script") == page.tags.count("style") == 1
@@ -238,7 +250,7 @@ def test_hostile_words_are_words_wherever_they_stand() -> None:
 @given(st.text(st.characters(), max_size=60))
 def test_any_answer_is_shown_letter_by_letter(said: str) -> None:
     case = make_case(0, ft=answer(said, "no_call"))
-    html = to_html(report_of(make_probe([case])))
+    html = render(report_of(make_probe([case])))
     found = re.findall(r'With the adapter</b>.*?<div class="text" dir="ltr">(.*?)</div>', html, re.DOTALL)
     assert len(found) == 2  # the example and the row
     shown = Page(f"<div>{found[1]}</div>")
@@ -247,19 +259,15 @@ def test_any_answer_is_shown_letter_by_letter(said: str) -> None:
 
 
 def test_long_answers_are_cut_and_say_so() -> None:
-    started = time.perf_counter()
     case = make_case(0, base=answer("{" * 1_000_000, "malformed"), ft=answer("x" * 1_000_000, "no_call"))
-    html = to_html(report_of(make_probe([case.model_copy(update={"sent": "y" * 1_000_000})])))
+    html = render(report_of(make_probe([case.model_copy(update={"sent": "y" * 1_000_000})])))
     assert "The first 20,000 of 1,000,000 characters of this answer; the JSON report has them all." in Page(html).text
     assert len(html) < 200_000
-    assert time.perf_counter() - started < 5
 
 
 def test_many_long_answers_make_no_huge_page() -> None:
     long = answer("word " * 20_000, "no_call")
-    assert (
-        len(to_html(report_of(make_probe([make_case(n, ft=long, sent=long.text) for n in range(1000)])))) < 20_000_000
-    )
+    assert len(render(report_of(make_probe([make_case(n, ft=long, sent=long.text) for n in range(1000)])))) < 20_000_000
 
 
 JSON = st.recursive(
@@ -267,24 +275,24 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-KEYS = sorted(make_report("chatty").probes[1].evidence)
+KEYS = sorted(Evidence.model_fields)
 
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("instead", [None, "words", [], {}, -1, 7, True, float("nan"), {"mean": {}}, [["a"]]])
 def test_evidence_of_another_kind_is_passed_over(key: str, instead: Any) -> None:
-    assert "FAIL" in to_html(make_report("chatty", cases=3, evidence={key: instead}))
+    assert "FAIL" in render(make_report("chatty", cases=3, evidence={key: instead}))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100, deadline=None)
 @given(st.sampled_from(KEYS), st.data())
 def test_evidence_edited_by_hand_never_breaks_the_page(key: str, data: st.DataObject) -> None:
-    found = make_report("chatty", cases=2, evidence={"drift": DRIFT}).probes[1].evidence[key]
+    found = make_report("chatty", cases=2, evidence={"drift": DRIFT}).probes[1].comparison.model_dump()[key]
     if isinstance(found, dict) and found:
         found = {**found, data.draw(st.sampled_from(sorted(found))): data.draw(JSON)}
     else:
         found = data.draw(JSON)
-    to_html(make_report("chatty", cases=2, evidence={key: found})).encode("utf-8")
+    render(make_report("chatty", cases=2, evidence={key: found})).encode("utf-8")
 
 
 def test_a_report_that_lost_its_cases_and_evidence_is_shown() -> None:
@@ -305,7 +313,7 @@ def test_every_verdict_and_kind_of_probe_has_a_page(verdict: Any) -> None:
 def test_several_probes_are_listed_under_one_verdict() -> None:
     fine = make_probe([make_case(n, "toolcaller") for n in range(3)]).model_copy(update={"name": "fine"})
     bad = make_probe([make_case(n, "renamer") for n in range(3)]).model_copy(update={"name": "bad"})
-    html = to_html(report_of(fine, bad))
+    html = render(report_of(fine, bad))
     says(Page(html).text, "FAIL", "all together", "PASS fine", "FAIL bad", "✓PASS", "✕FAIL")
     ids = re.findall(r'id="([^"]+)"', html)
     assert len(ids) == len(set(ids))
@@ -313,3 +321,16 @@ def test_several_probes_are_listed_under_one_verdict() -> None:
 
 def test_no_probe_at_all_is_said() -> None:
     says(text(report_of()), "SKIP", "The report has no probe that was judged.")
+
+
+def test_a_minus_is_a_minus_and_a_name_stays_a_name() -> None:
+    side = answer("{}", "wrong_tool", {"name": "gpt-4-2"})
+    cases = [make_case(n, ft=side, gold_tool_name="get-7") for n in range(8)]
+    says(text(report_of(make_probe(cases))), "such as gpt-4-2 for get-7.", "at least −5.0 pt")
+
+
+@pytest.mark.parametrize("instead", ["nan", "inf", "-inf", 7, -7, 1e308])
+@pytest.mark.parametrize("name", ["score", "z_score", "base_value", "ft_value"])
+def test_rates_that_cannot_be_break_nothing(name: str, instead: Any) -> None:
+    probe = ProbeReport.model_validate({**dict(make_report("chatty", cases=3).probes[1]), name: instead})
+    assert "FAIL" in render(report_of(probe, verdict="fail", score=None))

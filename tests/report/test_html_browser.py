@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loracheck.report.html import to_html
+from loracheck.report.diff import diff
+from loracheck.report.html import render, to_html
 from report.chromium import FOUND, Chromium
 from report.factory import DRIFT, answer, make_case, make_probe, make_report, report_of
 from report.test_html import HOSTILE, hostile_report
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from loracheck.report.model import Report
+    from loracheck.results import Report
 
 pytestmark = pytest.mark.skipif(FOUND is None, reason="no Chromium here")
 
@@ -28,6 +29,7 @@ FIND = (
     "(text => new Promise(done => {const i = document.querySelector('input'); i.value = text;"
     " i.dispatchEvent(new Event('input')); setTimeout(done, 300)}))"
 )
+LINES = "(() => {const r = document.createRange(); r.selectNodeContents(cell); return r.getClientRects().length})()"
 # The contrast of every piece of text with the nearest ground that is not see-through.
 FAINT = """(() => {
   const parts = (colour) => {
@@ -70,7 +72,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 def load(browser: Chromium, tmp_path: Path) -> Callable[..., float]:
     def load(report: Report | str, *, width: int = 1280, dark: bool = False) -> float:
         path = tmp_path / "report.html"
-        path.write_text(report if isinstance(report, str) else to_html(report), encoding="utf-8")
+        path.write_text(report if isinstance(report, str) else render(report), encoding="utf-8")
         browser.screen(width, dark=dark)
         return browser.open(path.as_uri())
 
@@ -144,7 +146,7 @@ def test_a_hostile_report_does_not_run(browser: Chromium, load: Any) -> None:
 
 
 def test_markup_that_slipped_through_would_not_run_either(browser: Chromium, load: Any) -> None:
-    slipped = to_html(make_report()).replace("<main>", f"<main>{HOSTILE.encode('ascii', 'ignore').decode()}")
+    slipped = render(make_report()).replace("<main>", f"<main>{HOSTILE.encode('ascii', 'ignore').decode()}")
     slipped = slipped.replace("<main></script></style></title></textarea>-->", "<main><p>slipped</p>")
     load(slipped)
     browser.run("document.querySelector('a[href^=javascript]').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
@@ -177,11 +179,13 @@ def test_words_stand_out_from_their_ground(browser: Chromium, load: Any, adapter
     assert browser.run(FAINT) == []
 
 
-def test_five_hundred_cases_open_within_two_seconds(browser: Chromium, load: Any) -> None:
+def test_five_hundred_cases_open_in_time_that_grows_with_their_number_alone(browser: Chromium, load: Any) -> None:
     words = "It is sunny in Madrid and the query has a name, so here is what I would do about it. " * 20
     cases = [make_case(n, "chatty", id=f"case {n}", base=answer(words, "no_call")) for n in range(500)]
-    report = report_of(make_probe(cases))
-    assert min(load(report) for _ in range(3)) < 2
+    few, many = (report_of(make_probe(cases[:number])) for number in (125, 500))
+    # What grew with the square would take sixteen times as long.
+    assert any(load(many) < 10 * max(load(few), 0.05) for _ in range(3))
+    load(many)
     assert len(browser.run(SHOWN)) == 500
 
 
@@ -195,7 +199,24 @@ def test_paper_gets_the_broken_cases_and_the_provenance_opened(browser: Chromium
 
 
 def test_it_can_be_read_without_its_script(browser: Chromium, load: Any) -> None:
-    html = to_html(make_report("renamer"))
+    html = render(make_report("renamer"))
     load(html[: html.index("<script>")])
     assert len(browser.run(SHOWN)) == 32
     assert not browser.run("document.querySelector('.filter').checkVisibility()")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_page_of_a_diff_fits_a_phone_and_can_be_read(browser: Chromium, load: Any, dark: bool) -> None:
+    long = make_case(40, id="x" * 300, prompt="y" * 2000, ft=answer("z" * 3000, "no_call"))
+    better = report_of(make_probe([*(make_case(n, "chatty") for n in range(8)), make_case(40, id="x" * 300)]))
+    worse = report_of(make_probe([*(make_case(n, "renamer") for n in range(8)), long]))
+    load(to_html(diff(better, worse), "better.json", "worse.json"), width=320, dark=dark)
+    browser.run("for (const part of document.querySelectorAll('details')) part.open = true")
+    assert browser.run("document.documentElement.scrollWidth") == 320
+    assert browser.run(FAINT) == []
+    assert browser.run("document.querySelector('.badge').textContent") == "✓valid call"
+    # Numbers and their units stay on one line.
+    assert (
+        browser.run("Math.max(...[...document.querySelectorAll('td')].map(cell => LINES))".replace("LINES", LINES)) == 1
+    )
+    assert quiet(browser)

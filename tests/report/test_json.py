@@ -5,24 +5,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loracheck import check
+from loracheck.checking import check
 from loracheck.errors import ReportError
-from loracheck.report.json import read_report, to_json
+from loracheck.report.json import read_report, render
 from suite_factory import Files, answering, failing_from, make_suite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loracheck import Report
+    from loracheck.results import Report
 
 TOP = {
     "schema_version", "loracheck_version", "verdict", "score", "probes", "provenance", "timing", "warnings",
+    "judged_with",
 }  # fmt: skip
 
 
 @pytest.fixture
 def report(files: Files) -> Report:
-    return check(make_suite(files, 8).with_nulls(), engine=answering(ft=failing_from(4)))
+    return check(make_suite(files, 8).with_nulls(), engine=answering(adapter=failing_from(4)))
 
 
 def refusal(path: Path, content: bytes | str | None = None) -> str:
@@ -34,21 +35,21 @@ def refusal(path: Path, content: bytes | str | None = None) -> str:
 
 
 def test_the_top_level_is_that_of_the_design(report: Report) -> None:
-    data = json.loads(to_json(report))
+    data = json.loads(render(report))
     assert set(data) == TOP
     assert (data["schema_version"], data["verdict"], data["warnings"]) == (1, "fail", [])
 
 
 def test_a_report_is_read_back_as_it_was_written(report: Report, tmp_path: Path) -> None:
     path = tmp_path / "out.json"
-    path.write_text(to_json(report), encoding="ascii")
-    assert to_json(read_report(path)) == path.read_text(encoding="ascii") == to_json(report)
+    path.write_text(render(report), encoding="ascii")
+    assert render(read_report(path)) == path.read_text(encoding="ascii") == render(report)
 
 
 def test_what_a_newer_loracheck_adds_is_passed_over(report: Report, tmp_path: Path) -> None:
     path = tmp_path / "out.json"
-    path.write_text(json.dumps({**json.loads(to_json(report)), "new": 1}), encoding="utf-8")
-    assert to_json(read_report(path)) == to_json(report)
+    path.write_text(json.dumps({**json.loads(render(report)), "new": 1}), encoding="utf-8")
+    assert render(read_report(path)) == render(report)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "3", "{}", "words", b"\xff\xfe", "[" * 100_000, "9" * 5000])
@@ -58,7 +59,7 @@ def test_another_file_is_no_report(tmp_path: Path, content: Any) -> None:
 
 
 def test_a_report_that_was_cut_short_is_no_report(report: Report, tmp_path: Path) -> None:
-    said = refusal(tmp_path / "out.json", to_json(report)[:-100])
+    said = refusal(tmp_path / "out.json", render(report)[:-100])
     assert said.startswith("out.json: not a loracheck report")
 
 
@@ -68,7 +69,7 @@ def test_a_report_of_another_schema_version_says_so(tmp_path: Path) -> None:
 
 
 def test_a_report_with_a_part_missing_names_it(report: Report, tmp_path: Path) -> None:
-    data = json.loads(to_json(report))
+    data = json.loads(render(report))
     del data["probes"][1]["cases"][0]["ft"]["text"]
     said = refusal(tmp_path / "out.json", json.dumps(data))
     assert said == "out.json: not a whole report: probes.1.cases.0.ft.text: Field required"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loracheck.report.junit import to_junit
+from loracheck.report.junit import render
 from report.reports import answer, broken_case, case, full_report, probe, report
 
 # What Jenkins' xunit plugin asks for in its junit-10.xsd: attributes an element must have, may have, and its children.
@@ -24,7 +24,7 @@ SHAPE: dict[str, tuple[set[str], set[str], set[str]]] = {
 
 def parsed(made: Any) -> ET.Element:
     """The XML as a parser of bytes sees it, once its shape and its sums are right."""
-    root = ET.fromstring(to_junit(made).encode("utf-8"))
+    root = ET.fromstring(render(made).encode("utf-8"))
     assert root.tag == "testsuites"
     for element in root.iter():
         must, may, children = SHAPE[element.tag]
@@ -88,7 +88,7 @@ def test_a_failure_says_what_became_of_what_and_quotes_both_answers() -> None:
     assert failure.get("message") == "valid to no_call"
     assert failure.text is not None
     assert '"name": "search_web"' in failure.text
-    assert "ft:\nSorry,\nno.\n" in failure.text
+    assert "adapter:\nSorry,\nno.\n" in failure.text
 
 
 def test_a_case_cannot_be_taken_for_the_verdict() -> None:
@@ -96,12 +96,12 @@ def test_a_case_cannot_be_taken_for_the_verdict() -> None:
     assert len({(test.get("classname"), test.get("name")) for test in tests}) == 2
 
 
-def test_noise_baselines_are_no_tests() -> None:
+def test_null_adapters_are_no_tests() -> None:
     assert parsed(report(probe(kind="null_adapter", verdict="skip"))).get("tests") == "0"
 
 
 def test_a_long_answer_is_cut() -> None:
-    assert len(to_junit(report(probe(broken_case(text="x" * 1_000_000))))) < 10_000
+    assert len(render(report(probe(broken_case(text="x" * 1_000_000))))) < 10_000
 
 
 def test_a_full_report_is_well_formed() -> None:
@@ -110,7 +110,7 @@ def test_a_full_report_is_well_formed() -> None:
 
 def test_what_xml_forbids_is_shown_as_an_escape() -> None:
     made = broken_case("a\x00b", "\x1b[2J\ud800\ufffe\uffff]]><failure>&amp;")
-    text = to_junit(report(probe(made)))
+    text = render(report(probe(made)))
     assert 'name="a\\x00b"' in text
     failures = list(parsed(report(probe(made))).iter("failure"))
     assert "\\x1b[2J\\ud800\\ufffe\\uffff]]><failure>&amp;" in str(failures[-1].text)

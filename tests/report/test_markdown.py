@@ -10,14 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from loracheck.errors import InputError
-from loracheck.report.markdown import LIMIT, append_step_summary, to_markdown
+from loracheck.report.markdown import LIMIT, render
 from report.reports import FULL_EVIDENCE, answer, broken_case, case, full_report, probe, report
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loracheck import Report
+    from loracheck.results import Report
 
 # Elements that the report itself makes. Anything else would be the model's doing.
 OURS = {
@@ -40,7 +37,7 @@ HOSTILE = {
 
 
 def html(made: Report) -> str:
-    return str(MarkdownIt("commonmark").enable("table").render(to_markdown(made)))
+    return str(MarkdownIt("commonmark").enable("table").render(render(made)))
 
 
 def elements(page: str) -> set[str]:
@@ -48,27 +45,34 @@ def elements(page: str) -> set[str]:
 
 
 def rows(made: Report) -> dict[str, list[str]]:
-    found = (line.strip("|").split("|") for line in to_markdown(made).splitlines() if line.startswith("| "))
+    found = (line.strip("|").split("|") for line in render(made).splitlines() if line.startswith("| "))
     return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in found}
 
 
 def test_the_verdict_and_the_reason_come_first() -> None:
-    lines = to_markdown(report(probe(case(), broken_case("two")))).splitlines()
+    lines = render(report(probe(case(), broken_case("two")))).splitlines()
     assert lines[0] == "## ❌ loracheck FAIL, score 0.50: <code>tools&#95;intact</code>"
-    assert lines[2] == "**Why:** ft 50% valid, base 100%; missed: delta"
+    assert lines[2] == (
+        "**Why:** 1 of 2 calls is lost: answered without a call. "
+        "Valid calls went from 100.0% to 50.0%, a change of -50.0 pt; the limit is -5.0 pt."
+    )
 
 
-def test_the_signals_are_a_table_with_limits() -> None:
+def test_the_figures_are_a_table_with_limits() -> None:
     table = rows(full_report())
+    assert table[""] == ["base", "adapter", "change", "limit", ""]
     assert table["valid calls"] == ["100.0%", "78.1%", "-21.9 pt", "at least -5.0 pt", "**missed**"]
     assert table["wrong tool names"] == ["", "0.0%", "", "at most 10.0%", "kept"]
-    assert table["base ↓ ft →"] == ["valid", "malformed", "no_call"]
+    assert table["base ↓  adapter →"] == ["valid", "malformed", "no_call"]
     assert table["valid"] == ["25", "2", "5"]
 
 
 def test_statistics_warnings_and_provenance_are_told() -> None:
-    text = to_markdown(full_report())
-    assert "\n- Lost 7, gained 0 of 32; exact McNemar p 0.016; change -22 pt, 95% -39 to -7\n" in text
+    text = render(full_report())
+    paired = "Valid calls: 7 lost, 0 gained of 32; change -22 pt, 95% interval -39 to -7; McNemar p 0.016."
+    assert f"\n- {paired}\n" in text
+    assert "\n> ⚠️ Too few cases to be sure: " in text
+    assert text.count("Too few cases") == 1
     assert "\n> ⚠️ the adapter changes only 2 of 30 layers\n" in text
     assert text.splitlines()[-1] == (
         "<sub>model <code>base.gguf</code> <code>bbbbbbbbbbbb</code> · adapter <code>mine.gguf</code> "
@@ -86,17 +90,17 @@ def test_cases_that_broke_are_folded_with_both_answers() -> None:
 
 def test_a_case_that_the_base_fails_too_did_not_break() -> None:
     silent = answer("no", "no_call")
-    assert "No case broke (1 case)." in to_markdown(report(probe(case(ft=silent, base=silent))))
+    assert "No case broke (1 case)." in render(report(probe(case(ft=silent, base=silent))))
 
 
 def test_only_the_first_ten_are_shown() -> None:
-    text = to_markdown(report(probe(*(broken_case(f"case{n}") for n in range(12)))))
+    text = render(report(probe(*(broken_case(f"case{n}") for n in range(12)))))
     assert "**12 of 12 cases broke**; the first 10:" in text
     assert text.count("<details>") == 10
 
 
 def test_several_probes_have_a_headline_each() -> None:
-    text = to_markdown(report(probe(case()), probe(case(), name="again", verdict="pass")))
+    text = render(report(probe(case()), probe(case(), name="again", verdict="pass")))
     assert text.startswith("## ❌ loracheck FAIL, score 0.50\n")
     assert "\n### ✅ loracheck PASS, score 0.50: <code>again</code>\n" in text
 
@@ -114,7 +118,8 @@ def test_any_text_is_shown_and_does_nothing(said: str) -> None:
 
 def hostile(said: str) -> None:
     """The text in every place a report has for it."""
-    moved = {**FULL_EVIDENCE["drift"], "moved": [{"case": said, "position": 1, "base_top": said, "ft_top": said}]}
+    (most,) = FULL_EVIDENCE["drift"]["moved"]
+    moved = {**FULL_EVIDENCE["drift"], "moved": [{**most, "case": said, "base_top": said, "ft_top": said}]}
     evidence = {**FULL_EVIDENCE, "drift": moved, "null": {"why": said}, "dialect": {"message": said}}
     file = {"path": said, "sha256": said, "scale": 1}
     made = report(
@@ -122,8 +127,9 @@ def hostile(said: str) -> None:
         warnings=(said,),
         provenance={"model": file, "ft_adapters": [file], "llama_cpp": said},
         loracheck_version=said,
+        judged_with={said: -0.1},
     )
-    text, page = to_markdown(made), html(made)
+    text, page = render(made), html(made)
     text.encode("utf-8")
     assert elements(page) <= OURS
     assert page.count("<pre>") == 2
@@ -134,7 +140,7 @@ def hostile(said: str) -> None:
     outside = unescape(re.sub(r"<[^>]*>", "", re.sub(r"<code.*?</code>", "", page, flags=re.DOTALL)))
     assert not re.search(r"[@#]\w", outside)
     for row in re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL):
-        assert len(re.findall("<t[hd]", row)) in (4, 6)
+        assert len(re.findall("<t[hd]", row)) in (2, 6)
 
 
 def test_a_pipe_does_not_end_a_cell() -> None:
@@ -152,7 +158,7 @@ def test_an_answer_is_shown_letter_by_letter() -> None:
 def test_a_comment_is_never_too_long_and_says_what_is_missing(letter: str) -> None:
     long = letter * 1_000_000
     probes = [probe(*(broken_case(f"{n}", long, prompt=long) for n in range(10)), name=f"{n}{long}") for n in range(9)]
-    text = to_markdown(report(*probes, warnings=(long,) * 9))
+    text = render(report(*probes, warnings=(long,) * 9))
     assert len(text) <= LIMIT
     assert re.search(r"Left out, because a comment has no room for more: .*\d+ cases", text)
     assert text.endswith("</sub>\n")
@@ -162,25 +168,4 @@ def test_a_comment_is_never_too_long_and_says_what_is_missing(letter: str) -> No
 def test_evidence_and_provenance_of_another_kind_break_nothing(instead: Any) -> None:
     for name in FULL_EVIDENCE:
         made = probe(case(), evidence={**FULL_EVIDENCE, name: instead})
-        assert to_markdown(report(made, provenance={"model": instead, "ft_adapters": instead})).startswith("## ❌")
-
-
-def test_the_step_summary_is_added_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    summary = tmp_path / "summary.md"
-    summary.write_text("before\n", encoding="utf-8")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    append_step_summary(full_report())
-    assert summary.read_text(encoding="utf-8") == f"before\n{to_markdown(full_report())}\n"
-
-
-def test_without_a_step_summary_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    append_step_summary(full_report())
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_step_summary_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "missing" / "summary.md"))
-    with pytest.raises(InputError, match=r"summary\.md: the step summary could not be written: No such file"):
-        append_step_summary(full_report())
+        assert render(report(made, provenance={"model": instead, "ft_adapters": instead})).startswith("## ❌")

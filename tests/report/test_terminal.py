@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from loracheck import check
+from loracheck.checking import check
 from loracheck.report.terminal import show
+from loracheck.results import ProbeReport
 from report.reports import FULL_EVIDENCE, LIMITS, answer, broken_case, case, full_report, probe, report
 from suite_factory import Files, answering, call, failing_from, make_case, make_suite
 
 if TYPE_CHECKING:
-    from loracheck import Report
+    from loracheck.results import Report
 
 
 def shown(made: Report, *, width: int = 80, terminal: bool = False) -> str:
@@ -23,8 +24,8 @@ def shown(made: Report, *, width: int = 80, terminal: bool = False) -> str:
     return out.getvalue()
 
 
-def run(files: Files, ft: Any = None, *, cases: int = 4, noise: Any = "no idea", **changes: Any) -> Report:
-    return check(make_suite(files, cases, **changes).with_nulls(), engine=answering(ft=ft, noise=noise))
+def run(files: Files, adapter: Any = None, *, cases: int = 4) -> Report:
+    return check(make_suite(files, cases).with_nulls(), engine=answering(adapter=adapter))
 
 
 def columns(text: str) -> int:
@@ -32,50 +33,59 @@ def columns(text: str) -> int:
     return len(text) + wide
 
 
-def test_verdict_signals_and_changed_cases_are_shown() -> None:
-    """A report that has everything still fits a screen."""
+def test_verdict_figures_and_changed_cases_are_shown() -> None:
+    """A report that has everything still fits a screen: the verdict with its reasons is above the figures."""
     lines = [line.rstrip() for line in shown(full_report()).splitlines()]
-    assert lines[: lines.index("7 of 32 cases changed their outcome:") + 4] == [
-        "FAIL  tools_intact  score 0.50",
-        "ft 78.1% valid, base 100%, delta -21.9 points, 0% wrong tool names, z +4.3",
-        "against noise; missed: delta -21.9 points is under the limit of -5.0",
+    assert lines[0] == "FAIL  tools_intact  score 0.50"
+    figures = lines.index("                   base adapter   change limit")
+    assert " ".join(lines[1:figures]).strip() == (
+        "7 of 32 calls are lost: 5 answered without a call, 2 written as broken JSON. Valid calls went from 100.0% to "
+        "78.1%, a change of -21.9 pt; the limit is -5.0 pt. Too few cases to be sure: the 95% interval of the change "
+        "has the limit of -5.0 pt inside. About 210 cases would settle it."
+    )
+    assert lines[figures + 1 : figures + 11] == [
+        "valid calls      100.0%   78.1% -21.9 pt MISSED at least -5.0 pt",
+        "wrong tool names           0.0%          kept   at most 10.0%",
+        "z against nulls            +4.3          kept   at least +3.0; nulls: 0% ± 18%",
+        "p against nulls                          not judged; exact, one-sided 0.0016",
+        "argument drift            16.7%          not judged; 25 pairs compared",
+        "exact arguments   71.9%   59.4%          not judged",
+        "strict schema     90.0%   70.0%          not judged",
+        "abstains         100.0%   50.0%          not judged; 4 cases that fit no tool",
+        "95% interval                             62% to 91% of 32 cases valid",
         "",
-        "                    base     ft    change  limit",
-        "valid calls       100.0%  78.1%  -21.9 pt  MISSED at least -5.0 pt",
-        "wrong tool names           0.0%            kept   at most 10.0%",
-        "z against noise            +4.3            kept   at least +3.0; noise: 0% ± 18%",
-        "p against noise                            not judged; exact, one-sided 0.0016",
-        "argument drift            16.7%            not judged; 25 pairs compared",
-        "exact arguments    71.9%  59.4%            not judged",
-        "strict schema      90.0%  70.0%            not judged",
-        "abstains          100.0%  50.0%            not judged; 4 cases that fit no tool",
-        "95% interval                               62% to 91% of 32 cases valid",
-        "",
-        "Lost 7, gained 0 of 32; exact McNemar p 0.016; change -22 pt, 95% -39 to -7",
-        "Exact calls: lost 6, gained 2 of 32; exact McNemar p 0.29; change -12 pt",
-        "Valid calls inconclusive: interval holds -5.0 pt; about 210 cases would tell.",
-        "These cases can show a drop of 17 points or more (80% power).",
-        "z by rank of the noise: ×0.50 +4.9, ×1.00 +4.3, ×2.00 +3.1",
-        "Drift: format KL 0.012, 2.1%; values KL 0.45, 12.0% of tokens changed",
-        "Most moved: case7, token 12: “{” to “I”",
-        "Dialect: 3 ft answers are in plain JSON",
-        "",
-        "base ↓  ft →  valid  malformed  no_call",
-        "valid            25          2        5",
+    ]
+    matrix = lines.index("base ↓  adapter →  valid  malformed  no_call")
+    paragraphs = " ".join(lines[figures + 11 : matrix])
+    for sentence in (
+        "Valid calls: 7 lost, 0 gained of 32; change -22 pt, 95% interval -39 to -7; McNemar p 0.016.",
+        "Exact calls: 6 lost, 2 gained of 32; change -12 pt, 95% interval -29 to +6; McNemar p 0.29.",
+        "With this many cases, a drop of 17 points or more is found four times out of five.",
+        "z by rank of the null adapters: ×0.50 +4.9, ×1.00 +4.3, ×2.00 +3.1.",
+        "Drift on the base's own calls: format KL 0.012, 2.1%; values KL 0.45, 12.0% of tokens changed.",
+        "Most moved: case7, token 12: “{” to “I”.",
+        "Dialect: 3 answers with the adapter are in plain JSON.",
+    ):
+        assert sentence in paragraphs
+    assert "Too few cases" not in paragraphs
+    assert lines[matrix + 1 : matrix + 7] == [
+        "valid                 25          2        5",
         "",
         "7 of 32 cases changed their outcome:",
         "  case26: Search for case26.",
-        '    base valid         {"name": "search_web", "arguments": {"query": "x"}}',
-        "    ft   no_call       I cannot do that.",
+        '    base    valid         {"name": "search_web", "arguments": {"query": "x"}}',
+        "    adapter no_call       I cannot do that.",
     ]
 
 
 def test_what_a_check_finds_is_shown(files: Files) -> None:
     lines = [line.rstrip() for line in shown(run(files, failing_from(10), cases=12)).splitlines()]
     assert lines[0].startswith("FAIL  tools_intact")
-    assert "valid calls       100.0%  75.0%  -25.0 pt  MISSED at least -5.0 pt" in lines
-    assert any(line.startswith("Lost 3, gained 0 of 12; exact McNemar p 0.25; change -25 pt, 95% -") for line in lines)
-    assert lines[lines.index("base ↓  ft →  valid  no_call") + 1] == "valid             9        3"
+    assert "valid calls      100.0%   75.0% -25.0 pt MISSED at least -5.0 pt" in lines
+    text = " ".join(lines)
+    assert "Valid calls: 3 lost, 0 gained of 12; change -25 pt, 95% interval -" in text
+    assert "; McNemar p 0.25." in text
+    assert lines[lines.index("base ↓  adapter →  valid  no_call") + 1] == "valid                  9        3"
 
 
 def test_a_pass_says_that_nothing_changed(files: Files) -> None:
@@ -87,14 +97,14 @@ def test_a_pass_says_that_nothing_changed(files: Files) -> None:
 
 def test_an_old_report_shows_what_it_has() -> None:
     lines = [line.rstrip() for line in shown(report(probe(case(), broken_case("two")))).splitlines()]
-    assert lines[4:10] == [
-        "valid calls       100.0%  50.0%  -50.0 pt  MISSED at least -5.0 pt",
-        "wrong tool names           0.0%            kept   at most 10.0%",
-        "z against noise               –            not judged: no noise baseline",
-        "argument drift                –            not judged; – pairs compared",
+    place = lines.index("valid calls      100.0%   50.0% -50.0 pt MISSED at least -5.0 pt")
+    assert lines[place + 1 : place + 5] == [
+        "wrong tool names           0.0%          kept   at most 10.0%",
+        "z against nulls               –          not judged: no null adapters",
+        "argument drift                –          not judged; – pairs compared",
         "",
-        "1 of 2 cases changed their outcome:",
     ]
+    assert "1 of 2 cases changed their outcome:" in lines
 
 
 @pytest.mark.parametrize(("floor", "said"), [(0.5, "kept   at least 50.0%"), (0.6, "MISSED at least 60.0%")])
@@ -108,11 +118,11 @@ def test_limits_that_a_suite_adds_are_judged(floor: float, said: str) -> None:
 
 @pytest.mark.parametrize("instead", [None, "words", 7, -1.5, [], {}, [7], {"base": []}, True, 10**400])
 def test_evidence_of_another_kind_breaks_nothing(instead: Any) -> None:
-    whole = full_report().probes[0]
+    whole = dict(full_report().probes[0])
     inner = {"validity": instead, "moved": [instead], "valid": instead, "ft": instead}
     for part in FULL_EVIDENCE:
         for changed in ({part: instead}, {part: inner}):
-            made = report(whole.model_copy(update={"evidence": {**FULL_EVIDENCE, **changed}}))
+            made = report(ProbeReport.model_validate({**whole, "evidence": {**FULL_EVIDENCE, **changed}}))
             assert shown(made).startswith("FAIL")
 
 
@@ -128,8 +138,8 @@ def test_warnings_are_shown(files: Files) -> None:
 
 def test_two_probes_have_a_verdict_together(files: Files) -> None:
     suite = make_suite(files)
-    (only,) = suite.suite
-    twice = suite.model_copy(update={"suite": (only, only.model_copy(update={"name": "again"}))})
+    (only,) = suite.entries
+    twice = suite.model_copy(update={"entries": (only, only.model_copy(update={"name": "again"}))})
     assert shown(check(twice, engine=answering())).splitlines()[-1] == "PASS  all together  score 1.00"
 
 
@@ -145,7 +155,7 @@ def test_every_line_fits_the_terminal(files: Files, width: int) -> None:
     cases = [make_case(number, id=f"{'x' * 100}{number}", prompt=words) for number in (1, 2)]
     suite = make_suite(files, name="n" * 100).with_cases(cases).with_nulls()
     saturated = {"search_web": call(), "calculator": call("calculator", a=1, b=2)}
-    made = check(suite, engine=answering(ft=words, noise=lambda prompt: saturated[prompt.id]))
+    made = check(suite, engine=answering(adapter=words, nulls=lambda prompt: saturated[prompt.id]))
     for line in shown(made.model_copy(update={"warnings": ("w" * 300,)}), width=width).splitlines():
         assert columns(line) <= width, line
 
@@ -182,18 +192,28 @@ def test_colour_is_for_terminals_and_for_those_who_ask(
 
 def test_markup_in_answers_is_text(files: Files) -> None:
     suite = make_suite(files).with_cases([make_case(prompt="[bold]a[/nonsense] :smile:")])
-    lines = shown(check(suite, engine=answering(ft="[red]no[/red]"))).splitlines()
+    lines = shown(check(suite, engine=answering(adapter="[red]no[/red]"))).splitlines()
     place = lines.index("  case1: [bold]a[/nonsense] :smile:")
     assert lines[place + 2].endswith("[red]no[/red]")
 
 
-@pytest.mark.parametrize("missing", ["limits", "null", "hallucination_rate", "exact_arguments_base"])
+@pytest.mark.parametrize("missing", ["null", "hallucination_rate", "exact_arguments_base"])
 @pytest.mark.parametrize("instead", [None, "words", [], {}])
 def test_evidence_that_is_not_there_or_of_another_kind_is_a_dash(files: Files, missing: str, instead: Any) -> None:
-    made = run(files)
-    noise, judged = made.probes
-    changed = judged.model_copy(update={"evidence": {**judged.evidence, "exact_arguments_ft": 1.0, missing: instead}})
-    assert "–" in shown(made.model_copy(update={"probes": (noise, changed)}))
+    _, judged = run(files).probes
+    evidence = {**judged.comparison.model_dump(), "exact_arguments_ft": 1.0, missing: instead}
+    assert "–" in shown(report(ProbeReport.model_validate({**dict(judged), "evidence": evidence})))
+
+
+@pytest.mark.parametrize("instead", [None, "words", [], {}, {"assert_validity_delta_gte": "words"}])
+def test_limits_that_are_not_there_or_of_another_kind_are_the_default_ones(instead: Any) -> None:
+    text = shown(report(probe(case(), evidence={"validity_delta": 0.0, "limits": instead})))
+    assert "kept   at least -5.0 pt" in text
+
+
+def test_a_report_without_its_cases_still_has_their_outcomes() -> None:
+    lines = shown(report(full_report().probes[0].model_copy(update={"cases": ()}))).splitlines()
+    assert "base ↓  adapter →  valid  malformed  no_call" in lines
 
 
 def test_answers_that_part_late_are_shown_where_they_part() -> None:

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from loracheck.errors import ReportError
-from loracheck.inputs import read_bytes
-from loracheck.report.model import SCHEMA_VERSION, Report
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from loracheck.files import read_bytes
+from loracheck.results import SCHEMA_VERSION, Report
 
 
-def to_json(report: Report) -> str:
-    # ASCII only: model output may hold lone surrogates, which no UTF-8 file can.
-    return json.dumps(_finite(report.model_dump()), indent=2, allow_nan=False) + "\n"
+def render(report: Report) -> str:
+    return json_text(report.model_dump())
+
+
+def json_text(data: Any) -> str:
+    """JSON that anybody reads. ASCII only: model output may hold lone surrogates, which no UTF-8 file can."""
+    return json.dumps(_finite(data), indent=2, allow_nan=False) + "\n"
 
 
 def read_report(path: Path) -> Report:
     try:
         data = json.loads(read_bytes(path, ReportError))
-        found = data["schema_version"]
+        version = data["schema_version"]
     except (ValueError, RecursionError, KeyError, TypeError):
         raise ReportError(f"{path}: not a loracheck report; `loracheck check --json {path.name}` writes one") from None
-    if found != SCHEMA_VERSION:
-        raise ReportError(f"{path}: a report of schema version {found}; this loracheck reads {SCHEMA_VERSION}")
+    if version != SCHEMA_VERSION:
+        raise ReportError(f"{path}: a report of schema version {version}; this loracheck reads {SCHEMA_VERSION}")
     try:
         return Report.model_validate(data)
     except ValidationError as error:

@@ -10,57 +10,57 @@ Each judged probe is a test suite: a test for its verdict, and one for each case
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
 from xml.etree import ElementTree as ET
 
-from loracheck.report.evidence import number
-from loracheck.report.judged import broke, is_right, judged_probes
-from loracheck.report.text import cut, visible, visible_lines
-
-if TYPE_CHECKING:
-    from loracheck.report.model import CaseReport, ProbeReport, Report
+from loracheck.report.content import content_of
+from loracheck.results import CaseReport, ProbeReport, Report
+from loracheck.text import cut, visible, visible_lines
 
 # CI systems refuse files of tens of megabytes; the JSON report has every answer in full.
 _LETTERS = 2000
 
 
-def to_junit(report: Report) -> str:
+def render(report: Report) -> str:
     root = ET.Element("testsuites", name="loracheck")
-    for probe in judged_probes(report):
+    for probe in report.judged:
         suite = ET.SubElement(root, "testsuite", name=visible(probe.name))
-        _add_verdict(suite, probe)
+        _add_verdict(suite, probe, report.judged_again_note)
         for case in probe.cases:
             _add_case(suite, probe, case)
         _add_counts(suite, "tests", "failures", "errors", "skipped")
     _add_counts(root, "tests", "failures", "errors")
-    seconds = number(report.timing.get("total_seconds"))
-    if seconds is not None and seconds >= 0:
+    seconds = report.timing.get("total_seconds", math.inf)
+    if 0 <= seconds < math.inf:
         root.set("time", f"{seconds:.3f}")
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _add_verdict(suite: ET.Element, probe: ProbeReport) -> None:
+def _add_verdict(suite: ET.Element, probe: ProbeReport, judged_again: str | None) -> None:
     # The classes of cases are longer by the probe's name, so that no case can have the same class and name.
     test = ET.SubElement(suite, "testcase", classname="loracheck", name=visible(probe.name))
+    content = content_of(probe)
+    lines = [judged_again, *content.why, content.caution, probe.message]
+    text = "\n".join(visible(cut(line, _LETTERS)) for line in dict.fromkeys(lines) if line)
     element = {"fail": "failure", "error": "error", "skip": "skipped"}.get(probe.verdict)
-    message = visible(cut(probe.message, _LETTERS))
     if element:
-        ET.SubElement(test, element, type=probe.verdict, message=message)
+        message = visible(cut(probe.message, _LETTERS))
+        ET.SubElement(test, element, type=probe.verdict, message=message).text = text
     else:
-        ET.SubElement(test, "system-out").text = message
+        ET.SubElement(test, "system-out").text = text
 
 
 def _add_case(suite: ET.Element, probe: ProbeReport, case: CaseReport) -> None:
     test = ET.SubElement(suite, "testcase", classname=f"loracheck.{visible(probe.name)}", name=visible(case.id))
     change = f"{case.base.outcome} to {case.ft.outcome}"
-    if broke(case):
+    if case.broke:
         failure = ET.SubElement(test, "failure", type=case.ft.outcome, message=change)
         failure.text = "\n".join(
             f"{label}:\n{visible_lines(cut(text, _LETTERS))}\n"
-            for label, text in (("prompt", case.prompt), ("base", case.base.text), ("ft", case.ft.text))
+            for label, text in (("prompt", case.prompt), ("base", case.base.text), ("adapter", case.ft.text))
         )
-    elif not is_right(case, case.ft):
+    elif not case.is_right(case.ft):
         ET.SubElement(test, "skipped", type=case.base.outcome, message=f"the base gets it wrong too: {change}")
 
 

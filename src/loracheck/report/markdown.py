@@ -6,23 +6,14 @@ something to Markdown, HTML or GitHub is written as a number; answers are fenced
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
 
-from loracheck.errors import InputError
-from loracheck.report.evidence import number, part
-from loracheck.report.judged import broken, judged_probes
-from loracheck.report.signals import signals, transitions
-from loracheck.report.statements import statements
-from loracheck.report.text import counted, cut, visible, visible_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loracheck.report.model import CaseReport, ProbeReport, Report, Verdict
+from loracheck.probes.probe import Row
+from loracheck.report.content import MATRIX_CORNER, Transitions, content_of
+from loracheck.results import FileRecord, ProbeReport, Report, Verdict
+from loracheck.text import counted, cut, visible, visible_lines
 
 # GitHub takes comments of 65,536 characters, and step summaries of a megabyte.
 LIMIT = 60_000
@@ -33,7 +24,7 @@ _MARKS: dict[Verdict, str] = {"pass": "✅", "fail": "❌", "warn": "⚠️", "s
 _ACTING = re.compile(r"""[\\`*_{}\[\]<>&|~!$#@"^]|:(?=\S)|(?<=www)\.""", re.IGNORECASE)
 
 
-def to_markdown(report: Report) -> str:
+def render(report: Report) -> str:
     """At most LIMIT characters; what had to be left out is said at the end."""
     foot = _provenance(report)
     left_out: Counter[str] = Counter()
@@ -52,107 +43,92 @@ def to_markdown(report: Report) -> str:
     return "\n\n".join([*blocks, foot]) + "\n"
 
 
-def append_step_summary(report: Report) -> None:
-    """Add the report to the file that GITHUB_STEP_SUMMARY names; nothing where it is not set."""
-    name = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not name:
-        return
-    try:
-        with Path(name).open("a", encoding="utf-8") as file:
-            file.write(f"{to_markdown(report)}\n")
-    except OSError as error:
-        raise InputError(f"{name}: the step summary could not be written: {error.strerror}") from None
-
-
 def _blocks(report: Report) -> Iterator[tuple[str, str]]:
     """Everything above the footer, each block with the kind of thing it is."""
-    probes = judged_probes(report)
+    probes = report.judged
     if len(probes) == 1:
         yield "paragraph", f"## {_headline(probes[0].verdict, probes[0].score)}: {code(probes[0].name)}"
     else:
         yield "paragraph", f"## {_headline(report.verdict, report.score)}"
+    if report.judged_again_note:
+        yield "paragraph", f"> {prose(report.judged_again_note)}"
     for warning in report.warnings:
         yield "warning", f"> ⚠️ {prose(warning)}"
     for probe in probes:
         if len(probes) > 1:
             yield "paragraph", f"### {_headline(probe.verdict, probe.score)}: {code(probe.name)}"
-        yield "paragraph", f"**Why:** {prose(probe.message)}"
-        if probe.kind == "tool_use_fidelity":
-            yield "table", _signals(probe)
-            if said := [f"- {prose(line)}" for line in statements(probe)]:
-                yield "paragraph", "\n".join(said)
-            if changed := _transitions(probe):
-                yield "table", changed
-        yield from _cases(probe)
+        yield from _probe(probe)
+
+
+def _probe(probe: ProbeReport) -> Iterator[tuple[str, str]]:
+    content = content_of(probe)
+    yield "paragraph", f"**Why:** {' '.join(map(prose, content.why))}"
+    if content.caution:
+        yield "paragraph", f"> ⚠️ {prose(content.caution)}"
+    if content.rows:
+        yield "table", _rows_table(content.rows)
+    if content.paragraphs:
+        yield "paragraph", "\n".join(f"- {prose(paragraph)}" for paragraph in content.paragraphs)
+    if content.transitions and content.transitions.any_changed:
+        yield "table", _matrix(content.transitions)
+    yield from _cases(probe)
 
 
 def _headline(verdict: Verdict, score: float | None) -> str:
-    found = number(score)
-    return f"{_MARKS[verdict]} loracheck {verdict.upper()}{'' if found is None else f', score {found:.2f}'}"
+    return f"{_MARKS[verdict]} loracheck {verdict.upper()}{'' if score is None else f', score {score:.2f}'}"
 
 
-def _signals(probe: ProbeReport) -> str:
-    lines = ["| signal | base | ft | change | limit | |", "| --- | ---: | ---: | ---: | --- | --- |"]
-    for signal in signals(probe):
-        kept = "" if signal.kept is None else "kept" if signal.kept else "**missed**"
-        cells = (signal.name, signal.base, signal.ft, signal.change, prose(signal.limit), kept)
+def _rows_table(rows: Iterable[Row]) -> str:
+    lines = ["| | base | adapter | change | limit | |", "| --- | ---: | ---: | ---: | --- | --- |"]
+    for row in rows:
+        kept = "" if row.kept is None else "kept" if row.kept else "**missed**"
+        cells = [*map(prose, (row.name, row.base, row.adapter, row.change, row.limit)), kept]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _transitions(probe: ProbeReport) -> str | None:
-    found = transitions(probe)
-    if found is None:
-        return None
-    columns, rows = found
-    lines = [f"| base ↓ ft → | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
-    lines += [f"| {before} | {' | '.join(str(many or '') for many in counts)} |" for before, counts in rows]
+def _matrix(transitions: Transitions) -> str:
+    columns = transitions.columns
+    lines = [f"| {MATRIX_CORNER} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
+    lines += [f"| {before} | {' | '.join(str(many or '') for many in counts)} |" for before, counts in transitions.rows]
     return "\n".join(lines)
 
 
 def _cases(probe: ProbeReport) -> Iterator[tuple[str, str]]:
-    found = broken(probe.cases)
-    if not found:
+    broken = probe.broken
+    if not broken:
         if probe.cases:
             yield "paragraph", f"No case broke ({counted(len(probe.cases), 'case')})."
         return
-    more = f"; the first {EXAMPLES}" if len(found) > EXAMPLES else ""
-    yield "paragraph", f"**{len(found)} of {len(probe.cases)} cases broke**{more}:"
-    for case in found[:EXAMPLES]:
-        yield "case", _case(case)
-
-
-def _case(case: CaseReport) -> str:
-    return (
-        f"<details><summary>{code(case.id)}: {case.base.outcome} to {case.ft.outcome}</summary>\n\n"
-        f"{code(cut(case.prompt, 300))}\n\n"
-        f"base, {case.base.outcome}:\n{fenced(case.base.text)}\n"
-        f"ft, {case.ft.outcome}:\n{fenced(case.ft.text)}\n\n"
-        "</details>"
-    )
+    more = f"; the first {EXAMPLES}" if len(broken) > EXAMPLES else ""
+    yield "paragraph", f"**{len(broken)} of {len(probe.cases)} cases broke**{more}:"
+    for case in broken[:EXAMPLES]:
+        yield (
+            "case",
+            f"<details><summary>{code(case.id)}: {case.base.outcome} to {case.ft.outcome}</summary>\n\n"
+            f"{code(cut(case.prompt, 300))}\n\n"
+            f"base, {case.base.outcome}:\n{fenced(case.base.text)}\n"
+            f"adapter, {case.ft.outcome}:\n{fenced(case.ft.text)}\n\n"
+            "</details>",
+        )
 
 
 def _provenance(report: Report) -> str:
-    files = [("model", part(report.provenance, "model"))]
-    for kind in ("base_adapters", "ft_adapters"):
-        found = report.provenance.get(kind)
-        label = "base adapter" if kind == "base_adapters" else "adapter"
-        files += [(label, part(item)) for item in (found if isinstance(found, list | tuple) else ())[:8]]
-    said = [f"{label} {_file(file)}" for label, file in files if file]
-    llama = report.provenance.get("llama_cpp")
-    said.append(f"loracheck {prose(report.loracheck_version)}")
-    if isinstance(llama, str):
-        said.append(f"llama-cpp-python {prose(llama)}")
-    return f"<sub>{' · '.join(said)}</sub>"
+    origin = report.provenance
+    parts = [f"model {_file(origin.model)}"] if origin.model.path or origin.model.sha256 else []
+    for name, stack in (("base adapter", origin.base_adapters), ("adapter", origin.ft_adapters)):
+        for each in stack[:8]:
+            scale = "" if each.scale in (None, 1) else f" at {each.scale:g}"
+            parts.append(f"{name} {_file(each)}{scale}")
+    parts.append(f"loracheck {prose(report.loracheck_version)}")
+    if origin.llama_cpp is not None:
+        parts.append(f"llama-cpp-python {prose(origin.llama_cpp)}")
+    return f"<sub>{' · '.join(parts)}</sub>"
 
 
-def _file(file: dict[str, Any]) -> str:
-    path, sha256, scale = file.get("path"), file.get("sha256"), number(file.get("scale"))
-    said = code(Path(path).name) if isinstance(path, str) else "?"
-    if isinstance(sha256, str):
-        # Twelve letters name a file well enough, and GitHub takes no notice of hashes in code.
-        said += f" {code(sha256[:12])}"
-    return said if scale is None or scale == 1 else f"{said} at {scale:g}"
+def _file(file: FileRecord) -> str:
+    # Twelve letters name a file well enough, and GitHub takes no notice of hashes in code.
+    return f"{code(file.name)} {code(file.sha256[:12])}" if file.sha256 else code(file.name)
 
 
 def prose(text: str) -> str:
@@ -167,10 +143,10 @@ def code(text: str) -> str:
 
 def fenced(text: str) -> str:
     """A block of code that no run of backticks in the text can end."""
-    shown = visible_lines(cut(text.strip("\n"), _LETTERS))
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
-    return f"{fence}text\n{shown or '(empty)'}\n{fence}"
+    lines = visible_lines(cut(text.strip("\n"), _LETTERS))
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
+    return f"{fence}text\n{lines or '(empty)'}\n{fence}"
 
 
 def _literal(text: str) -> str:
-    return _ACTING.sub(lambda found: f"&#{ord(found[0])};", visible(cut(text, _LETTERS)))
+    return _ACTING.sub(lambda match: f"&#{ord(match[0])};", visible(cut(text, _LETTERS)))

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from loracheck.report.judged import is_right, judged_probes
-from loracheck.report.signals import signals, transitions
-from loracheck.report.statements import statements
-from loracheck.report.text import visible
-
-if TYPE_CHECKING:
-    from loracheck.report.model import CaseReport, ProbeReport, Report, Verdict
+from loracheck.probes.probe import Row
+from loracheck.report.content import MATRIX_CORNER, Transitions, content_of
+from loracheck.results import CaseReport, ProbeReport, Report, Verdict
+from loracheck.text import visible
 
 COLOURS: dict[Verdict, str] = {
     "pass": "bold green",
@@ -47,14 +45,14 @@ def plain_console(color: bool | None = None, **settings: Any) -> Console:
 def show(report: Report, console: Console | None = None, *, examples: int = 10, color: bool | None = None) -> None:
     """Print the report, with at most `examples` of the cases that changed; the JSON report has them all."""
     console = console or plain_console(color)
-    shown = judged_probes(report)
-    for probe in shown:
-        _show_probe(probe, console, examples)
+    probes = report.judged
+    for probe in probes:
+        _print_verdict(probe, probe.name, report.judged_again_note if len(probes) == 1 else None, console)
+        _print_probe(probe, console, examples)
     for warning in report.warnings:
         console.print(Text(f"Warning: {visible(warning)}", "yellow"))
-    if len(shown) > 1:
-        line = Text(report.verdict.upper(), COLOURS[report.verdict])
-        console.print(line.append(f"  all together{_score(report.score)}", "not bold default"))
+    if len(probes) > 1:
+        _print_verdict(report, "all together", report.judged_again_note, console)
 
 
 def as_text(report: Report, *, color: bool = False) -> str:
@@ -64,79 +62,83 @@ def as_text(report: Report, *, color: bool = False) -> str:
     return out.getvalue()
 
 
-def _show_probe(probe: ProbeReport, console: Console, examples: int) -> None:
-    head = Text(probe.verdict.upper(), COLOURS[probe.verdict])
-    head.append(f"  {visible(probe.name)}{_score(probe.score)}", "not bold default")
-    console.print(head)
-    console.print(Text(visible(probe.message)))
-    console.print()
-    if probe.kind == "tool_use_fidelity":
-        console.print(_signals(probe))
-        console.print()
-        said = list(statements(probe))
-        for line in said:
-            console.print(Text(line))
-        if said:
-            console.print()
-        if changed := _transitions(probe):
-            console.print(changed)
-            console.print()
-    if probe.cases:
-        _show_changed(probe, console, examples)
-
-
-def _score(score: float | None) -> str:
-    return "" if score is None else f"  score {score:.2f}"
-
-
-def _signals(probe: ProbeReport) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for column in ("base", "ft", "change"):
+def plain_table(names: str, numbers: Iterable[str], gap: int = 2) -> Table:
+    """A table without lines: a column of names, and columns of numbers set to the right."""
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+    table.add_column(names)
+    for column in numbers:
         table.add_column(column, justify="right")
-    table.add_column("limit")
-    for signal in signals(probe):
-        limit = Text(signal.limit)
-        if signal.kept is not None:
-            limit = Text("kept   ", "green") + limit if signal.kept else Text("MISSED ", "bold red") + limit
-        table.add_row(signal.name, signal.base, signal.ft, signal.change, limit)
     return table
 
 
-def _transitions(probe: ProbeReport) -> Table | None:
-    found = transitions(probe)
-    if found is None:
-        return None
-    columns, rows = found
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("base ↓  ft →")
-    for column in columns:
-        table.add_column(column, justify="right")
-    for before, counts in rows:
+def _print_verdict(on: Report | ProbeReport, name: str, note: str | None, console: Console) -> None:
+    score = "" if on.score is None else f"  score {on.score:.2f}"
+    line = Text(on.verdict.upper(), COLOURS[on.verdict])
+    console.print(line.append(f"  {visible(name)}{score}", "not bold default"))
+    if note:
+        console.print(Text(visible(note)))
+
+
+def _print_probe(probe: ProbeReport, console: Console, examples: int) -> None:
+    content = content_of(probe)
+    for line in content.why:
+        console.print(Text(visible(line)))
+    if content.caution:
+        console.print(Text(visible(content.caution), "yellow"))
+    console.print()
+    if content.rows:
+        console.print(_rows_table(content.rows))
+        console.print()
+    for paragraph in content.paragraphs:
+        console.print(Text(visible(paragraph)))
+    if content.paragraphs:
+        console.print()
+    if content.transitions and content.transitions.any_changed:
+        console.print(_matrix(content.transitions))
+        console.print()
+    if probe.cases:
+        _print_changed(probe, console, examples)
+
+
+def _rows_table(rows: Iterable[Row]) -> Table:
+    # What it says about limits only just fits the line.
+    table = plain_table("", ("base", "adapter", "change"), gap=1)
+    table.add_column("limit")
+    for row in rows:
+        limit = Text(visible(row.limit))
+        if row.kept is not None:
+            limit = Text("kept   ", "green") + limit if row.kept else Text("MISSED ", "bold red") + limit
+        table.add_row(*map(visible, (row.name, row.base, row.adapter, row.change)), limit)
+    return table
+
+
+def _matrix(transitions: Transitions) -> Table:
+    table = plain_table(MATRIX_CORNER, transitions.columns)
+    for before, counts in transitions.rows:
         table.add_row(before, *(str(many) if many else "·" for many in counts))
     return table
 
 
-def _show_changed(probe: ProbeReport, console: Console, examples: int) -> None:
+def _print_changed(probe: ProbeReport, console: Console, examples: int) -> None:
     changed = [case for case in probe.cases if case.base.outcome != case.ft.outcome]
     if not changed:
         console.print(f"No case changed its outcome ({len(probe.cases)} cases).")
         return
     console.print(f"{len(changed)} of {len(probe.cases)} cases changed their outcome:")
     for case in changed[:examples]:
-        _show_case(case, console)
+        _print_case(case, console)
     if len(changed) > examples:
         console.print(f"  … and {len(changed) - examples} more; --json FILE keeps every answer")
 
 
-def _show_case(case: CaseReport, console: Console) -> None:
+def _print_case(case: CaseReport, console: Console) -> None:
     # An answer may be a megabyte; a line holds no more letters than it has columns, those where the answers part.
     width, parts_at = console.width, case.differs_at or 0
     start = parts_at - 20 if parts_at > width // 2 else 0
     lines = [Text(f"  {visible(f'{case.id}: {case.prompt}'[:width])}")]
-    for label, answer in (("base", case.base), ("ft", case.ft)):
-        line = Text(f"    {label:<4} ")
-        line.append(f"{answer.outcome:<13} ", "green" if is_right(case, answer) else "red")
+    for label, answer in (("base", case.base), ("adapter", case.ft)):
+        line = Text(f"    {label:<7} ")
+        line.append(f"{answer.outcome:<13} ", "green" if case.is_right(answer) else "red")
         text = answer.text[start : start + width] if start else answer.text.strip()[:width]
         lines.append(line.append(f"{'…' if start else ''}{visible(text)}" or "(empty)"))
     for line in lines:

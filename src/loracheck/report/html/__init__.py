@@ -1,15 +1,112 @@
-"""The report as one HTML file that needs nothing else, and in which nothing a model wrote can run."""
+"""A report, or the diff of two, as one HTML file that needs nothing else; nothing that a model wrote can run in it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Iterator
+from typing import Any
 
-if TYPE_CHECKING:
-    from loracheck.report.model import Report
+from loracheck.report.content import content_of
+from loracheck.report.diff import Diff
+from loracheck.report.diff.show import figures, judged_again_notes, verdict_in_words
+from loracheck.report.html.cases import OUTCOME_NAMES, case_table, choices, example
+from loracheck.report.html.parts import compare, page
+from loracheck.report.html.plots import changes, measures, null_dots
+from loracheck.results import NullAdapterEvidence, ProbeReport, Report
+from loracheck.scoring import Evidence
+from loracheck.scoring.evidence import DialectUse
+
+_LONGEST = 1_000
+
+# A page of a few megabytes at the most; the JSON has everything.
+MOST_FLIPS, _LETTERS = 200, 4000
 
 
-def to_html(report: Report) -> str:
-    # jinja2 is not free to import, and most runs write no HTML.
-    from loracheck.report.html.page import page
+def render(report: Report) -> str:
+    adapter, base = report.provenance.compared
+    return page(
+        "page.jinja",
+        script="page.js",
+        report=report,
+        adapter=adapter,
+        base=base,
+        probes=[_probe_view(probe, place) for place, probe in enumerate(report.judged, 1)],
+        provenance=_provenance(report),
+        outcome_names=OUTCOME_NAMES,
+    )
 
-    return page(report)
+
+def to_html(diff: Diff, a: str = "A", b: str = "B") -> str:
+    """`a` and `b` are what the reader knows the reports by, such as file names."""
+    return page(
+        "diff.jinja",
+        diff=diff,
+        names={"A": a, "B": b},
+        headline=verdict_in_words(diff),
+        notes=judged_again_notes(diff),
+        figures=figures,
+        marked=lambda match: compare(match.a.ft.text[:_LETTERS], match.b.ft.text[:_LETTERS]),
+        letters=_LETTERS,
+        most=MOST_FLIPS,
+        outcome_names=OUTCOME_NAMES,
+    )
+
+
+def _probe_view(probe: ProbeReport, number: int) -> dict[str, Any]:
+    """One probe as the page shows it."""
+    table = case_table(probe.cases)
+    return {
+        "probe": probe,
+        "number": number,
+        "content": content_of(probe),
+        "example": example(probe),
+        "table": table,
+        "choices": choices(table),
+        "is_comparison": isinstance(probe.evidence, Evidence),
+        "measures": measures(probe),
+        "changes": changes(probe),
+        "null_dots": null_dots(probe),
+        "other_dialects": _other_dialects(probe.comparison.dialect or DialectUse()),
+    }
+
+
+def _other_dialects(use: DialectUse) -> list[tuple[str, int, int]]:
+    """How many answers of the base, and with the adapter, are in another dialect than they should be; most first."""
+    names = {**use.ft_drift, **use.base_drift}
+    counts = [(name, use.base_drift.get(name, 0), use.ft_drift.get(name, 0)) for name in names]
+    return sorted((line for line in counts if any(line[1:])), key=lambda line: -line[1] - line[2])
+
+
+# Where the report comes from
+
+
+def _provenance(report: Report) -> dict[str, list[tuple[str, str]]]:
+    """Names and values, by heading."""
+    # The suite would have to be cut; the JSON report has it whole.
+    groups: dict[str, Any] = report.provenance.model_dump(exclude_defaults=True, exclude={"suite"})
+    for title, field in (("adapter", "ft_adapters"), ("adapters of the base", "base_adapters")):
+        if field in groups:
+            groups[title] = groups.pop(field)
+    groups["timing"] = report.timing
+    for probe in report.probes:
+        if isinstance(probe.evidence, NullAdapterEvidence):
+            groups[f"null adapters {probe.name}"] = probe.evidence.model_dump(exclude_defaults=True)
+    return {title.replace("_", " "): list(_lines(value)) for title, value in groups.items()}
+
+
+def _lines(value: Any) -> Iterator[tuple[str, str]]:
+    """Two levels are spread over lines of their own; what is deeper is written as JSON."""
+    if isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
+        for item in value:
+            yield from _lines(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield str(name).replace("_", " "), _written(item)
+    else:
+        yield "", _written(value)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return (value if isinstance(value, str) else json.dumps(value, default=str))[:_LONGEST]

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from loracheck.report.html.diff import Span, compare
-from loracheck.report.html.shown import Excerpt, excerpt
-from loracheck.report.judged import is_right
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from loracheck.report.model import CaseReport, ViewAnswer
+from loracheck.report.html.parts import Span, compare
+from loracheck.results import CaseReport, ProbeReport
+from loracheck.scoring import Outcome
 
 Fate = Literal["broken", "mended", "wrong", "right"]
 
@@ -26,7 +22,7 @@ FATES: dict[Fate, str] = {
     "right": "right in both",
 }
 
-OUTCOMES = {
+OUTCOME_NAMES: dict[Outcome, str] = {
     "valid": "valid call",
     "wrong_tool": "wrong tool",
     "bad_arguments": "bad arguments",
@@ -37,74 +33,54 @@ OUTCOMES = {
 
 # All texts of the page together stay a few megabytes, however many cases there are.
 _MOST_CHARACTERS, _LEAST_CHARACTERS, _ALL_CHARACTERS = 20_000, 1_000, 6_000_000
+_EXAMPLE_CHARACTERS = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One view's answer."""
-
-    answer: ViewAnswer
-    outcome: str
-    right: bool
-    spans: tuple[Span, ...]
-    text: Excerpt
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
+class CaseView:
     case: CaseReport
+    letters: int
+    """How many are shown of each of its texts."""
     fate: Fate
     kinds: str
     """The filters that find it, with blanks between."""
-    base: Side
-    ft: Side
-    sent: Excerpt
+    spans: tuple[tuple[Span, ...], tuple[Span, ...]]
+    """The base's answer and the adapter's, with what differs marked."""
     expected: str
 
-    @property
-    def same(self) -> bool:
-        return self.case.base.text == self.case.ft.text
 
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One line of the filter."""
-
-    kind: str
-    words: str
-    count: int
-
-
-def called(cases: Iterable[CaseReport]) -> list[CaseReport]:
-    """The cases that should bring a call, over which the rates are taken."""
-    return [case for case in cases if case.expect == "call"]
-
-
-def fate(case: CaseReport) -> Fate:
-    before, after = is_right(case, case.base), is_right(case, case.ft)
-    if before:
-        return "right" if after else "broken"
-    return "mended" if after else "wrong"
-
-
-def rows(cases: Sequence[CaseReport]) -> list[Row]:
-    limit = min(max(_ALL_CHARACTERS // max(len(cases), 1), _LEAST_CHARACTERS), _MOST_CHARACTERS)
+def case_table(cases: Sequence[CaseReport]) -> list[CaseView]:
+    letters = min(max(_ALL_CHARACTERS // max(len(cases), 1), _LEAST_CHARACTERS), _MOST_CHARACTERS)
     order = list(FATES)
-    return sorted((row(case, limit) for case in cases), key=lambda made: order.index(made.fate))
+    return sorted((_case_view(case, letters) for case in cases), key=lambda view: order.index(view.fate))
 
 
-def row(case: CaseReport, limit: int) -> Row:
-    base, ft = excerpt(case.base.text, limit), excerpt(case.ft.text, limit)
-    base_spans, ft_spans = compare(base.text, ft.text)
-    return Row(
-        case=case,
-        fate=fate(case),
-        kinds=" ".join(_kinds(case)),
-        base=Side(case.base, OUTCOMES[case.base.outcome], is_right(case, case.base), base_spans, base),
-        ft=Side(case.ft, OUTCOMES[case.ft.outcome], is_right(case, case.ft), ft_spans, ft),
-        sent=excerpt(case.sent, limit),
-        expected=_expected(case),
-    )
+def example(probe: ProbeReport) -> CaseView | None:
+    """The case that shows best what broke: of the most frequent kind, and short."""
+    broken = probe.broken
+    if not broken:
+        return None
+    ((kind, _),) = Counter((case.expect, case.ft.outcome) for case in broken).most_common(1)
+    alike = [case for case in broken if (case.expect, case.ft.outcome) == kind]
+    return _case_view(min(alike, key=_plainness), _EXAMPLE_CHARACTERS)
+
+
+def _plainness(case: CaseReport) -> tuple[bool, int]:
+    """A base that is right in its arguments too goes before, then the shorter case."""
+    return case.base.arguments_correct is False, len(case.prompt) + len(case.base.text) + len(case.ft.text)
+
+
+def _case_view(case: CaseReport, letters: int) -> CaseView:
+    spans = compare(case.base.text[:letters], case.ft.text[:letters])
+    return CaseView(case, letters, _fate(case), " ".join(_kinds(case)), spans, _expected(case))
+
+
+def _fate(case: CaseReport) -> Fate:
+    if case.broke:
+        return "broken"
+    if case.mended:
+        return "mended"
+    return "right" if case.is_right(case.ft) else "wrong"
 
 
 def _expected(case: CaseReport) -> str:
@@ -117,7 +93,7 @@ def _expected(case: CaseReport) -> str:
 
 def _kinds(case: CaseReport) -> Iterable[str]:
     yield "all"
-    yield fate(case)
+    yield _fate(case)
     if case.base.text != case.ft.text:
         yield "differs"
     if case.base.arguments_correct and case.ft.arguments_correct is False:
@@ -128,27 +104,26 @@ def _kinds(case: CaseReport) -> Iterable[str]:
         # Only these are in the table of outcomes, whose numbers must be those of the filter.
         yield f"{case.base.outcome}-{case.ft.outcome}"
     yield f"base-{case.base.outcome}"
-    yield f"ft-{case.ft.outcome}"
+    yield f"adapter-{case.ft.outcome}"
 
 
-def choices(table: Sequence[Row]) -> dict[str, list[Choice]]:
-    """The lines of the filter by group; only those that find something."""
-    found = Counter(kind for made in table for kind in made.kinds.split())
+def choices(table: Sequence[CaseView]) -> dict[str, list[tuple[str, str, int]]]:
+    """The lines of the filter by group: kind, label and count; only those that find something."""
+    counts = Counter(kind for view in table for kind in view.kinds.split())
+    names = OUTCOME_NAMES.items()
     groups: dict[str, dict[str, str]] = {
         "What the adapter did": {
-            **{str(kind): said for kind, said in FATES.items()},
+            **{str(fate): label for fate, label in FATES.items()},
             "differs": "any other answer",
             "arguments": "lost the right arguments",
             "abstain": "no call expected",
         },
-        "Base → adapter": {
-            f"{base}-{ft}": f"{before} → {after}" for base, before in OUTCOMES.items() for ft, after in OUTCOMES.items()
-        },
-        "Adapter": {f"ft-{outcome}": said for outcome, said in OUTCOMES.items()},
-        "Base": {f"base-{outcome}": said for outcome, said in OUTCOMES.items()},
+        "Base → adapter": {f"{was}-{is_now}": f"{old} → {new}" for was, old in names for is_now, new in names},
+        "Adapter": {f"adapter-{outcome}": name for outcome, name in names},
+        "Base": {f"base-{outcome}": name for outcome, name in names},
     }
     return {
         group: lines
         for group, kinds in groups.items()
-        if (lines := [Choice(kind, said, found[kind]) for kind, said in kinds.items() if found[kind]])
+        if (lines := [(kind, label, counts[kind]) for kind, label in kinds.items() if counts[kind]])
     }

@@ -1,131 +1,78 @@
-"""What the plots show: the templates only draw it."""
+"""The numbers that the plots show; the templates draw them."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from loracheck.report.evidence import count, ends, number, part
-from loracheck.report.html.cases import called
-from loracheck.report.html.evidence import rate
-from loracheck.report.html.scale import Scale, scale_for, stacked, wilson
-from loracheck.report.html.statistics import p_value, paired
+from loracheck.results import ProbeReport
+from loracheck.scoring.evidence import PairedTest
+from loracheck.scoring.statistics import wilson
 
-if TYPE_CHECKING:
-    from loracheck.report.html.scale import Dot, Mark
-    from loracheck.report.model import ProbeReport
+_REACHES = (0.1, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """A rate in both views, with its 95 % interval."""
-
-    name: str
-    base_rate: float
-    ft_rate: float
-    base: Mark
-    ft: Mark
+class Rate:
+    share: float
+    interval: tuple[float, float] | None
+    """Of 95 %; None where nobody knows how many cases there were."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    name: str
-    delta: float
-    interval: tuple[float, float]
-    mark: Mark
+def measures(probe: ProbeReport) -> dict[str, tuple[Rate, Rate]]:
+    """What is a rate in both views, the base's first."""
+    evidence, asked = probe.comparison, probe.asked
+    n = len(asked) or evidence.num_cases or 0
+    golden = sum(case.ft.arguments_correct is not None for case in asked)
+    right_base, right_adapter = (
+        evidence.outcomes[view].get("valid", 0) / n if n and view in evidence.outcomes else None
+        for view in ("base", "ft")
+    )
+    return {
+        name: (Rate(base, wilson(base, of) if of else None), Rate(adapter, wilson(adapter, of) if of else None))
+        for name, base, adapter, of in (
+            ("Valid calls", probe.base_value, probe.ft_value, n),
+            ("Valid calls of the right tool", right_base, right_adapter, n),
+            (
+                "With exactly the right arguments",
+                evidence.exact_arguments_base,
+                evidence.exact_arguments_ft,
+                golden,
+            ),
+        )
+        if base is not None and adapter is not None and 0 <= base <= 1 and 0 <= adapter <= 1
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    lines: tuple[Change, ...]
-    ticks: tuple[tuple[int, str], ...]
-    limit: float | None
-    limit_at: float | None
+    """What changed case by case, on a scale as wide on both sides of zero, and round."""
 
+    tests: dict[str, PairedTest]
+    reach: float
 
-@dataclass(frozen=True, slots=True)
-class Noise:
-    dots: tuple[Dot, ...]
-    band: Mark
-    mean: float
-    std: float
-    ft_rate: float
-    ft_at: float
-    needed: float | None
-    """The rate at which z keeps its limit."""
-    needed_at: float | None
-    p: str | None
-
-
-def measures(probe: ProbeReport) -> list[Measure]:
-    evidence, cases = probe.evidence, called(probe.cases)
-    n = len(cases) or count(evidence.get("num_cases")) or 0
-    golden = sum(case.ft.arguments_correct is not None for case in cases)
-    exact_base, exact_ft = evidence.get("exact_arguments_base"), evidence.get("exact_arguments_ft")
-    found = (
-        _measure("Valid calls", probe.base_value, probe.ft_value, n),
-        _measure("Valid calls of the right tool", _right(probe, n, "base"), _right(probe, n, "ft"), n),
-        _measure("With exactly the right arguments", exact_base, exact_ft, golden),
-    )
-    return [measure for measure in found if measure]
-
-
-def _measure(name: str, base: Any, ft: Any, n: int) -> Measure | None:
-    before, after = rate(base), rate(ft)
-    if before is None or after is None:
-        return None
-    marks = (Scale().mark(share, wilson(share, n) if n else None) for share in (before, after))
-    return Measure(name, before, after, *marks)
-
-
-def _right(probe: ProbeReport, n: int, side: str) -> float | None:
-    """The share of a view's answers that are valid and of the right tool."""
-    outcomes = part(probe.evidence, "outcomes", side)
-    return (count(outcomes.get("valid")) or 0) / n if outcomes and n else None
+    @property
+    def labels(self) -> list[str]:
+        """Of the scale's five ticks."""
+        return [f"{100 * self.reach * share:+g}" if share else "0" for share in (-1, -0.5, 0, 0.5, 1)]
 
 
 def changes(probe: ProbeReport) -> Changes | None:
-    found = [
-        (name, delta, between)
-        for name, counted in paired(probe).items()
-        if (delta := number(counted.get("delta"))) is not None
-        and (between := ends(counted.get("interval_95"))) is not None
-    ]
-    if not found:
+    paired, limit = probe.comparison.paired, probe.comparison.limits.assert_validity_delta_gte
+    tests = {"Valid calls": paired.validity, "Exact calls": paired.exact_call}
+    if paired.validity and paired.exact_call and paired.validity.counts == paired.exact_call.counts:
+        del tests["Exact calls"]
+    known = {name: test for name, test in tests.items() if test and test.delta is not None and test.interval_95}
+    if not known:
         return None
-    limit = number(part(probe.evidence, "limits").get("assert_validity_delta_gte"))
-    values = [value for _, delta, between in found for value in (delta, *between)]
-    scale = scale_for(values if limit is None else [*values, limit])
-    return Changes(
-        tuple(Change(name, delta, between, scale.mark(delta, between)) for name, delta, between in found),
-        tuple((at, _tick(scale.high * (at - 50) / 50)) for at in (0, 25, 50, 75, 100)),
-        limit,
-        None if limit is None else scale.at(limit),
-    )
+    farthest = max(abs(each or 0) for test in known.values() for each in (limit, test.delta, *(test.interval_95 or ())))
+    return Changes(known, next((reach for reach in _REACHES if reach >= farthest), 1.0))
 
 
-def _tick(value: float) -> str:
-    return f"{100 * value:+g}".replace("-", "−") if value else "0"
-
-
-def noise(probe: ProbeReport) -> Noise | None:
-    null = part(probe.evidence, "null")
-    mean, std, ft = rate(null.get("mean")), number(null.get("std")), rate(probe.ft_value)
-    rates = null.get("rates")
-    samples = [found for each in rates if (found := rate(each)) is not None] if isinstance(rates, list | tuple) else []
-    if mean is None or std is None or std < 0 or ft is None or not samples:
-        return None
-    floor, p = number(part(probe.evidence, "limits").get("assert_z_gte")), rate(null.get("p_value"))
-    needed = mean + floor * std if floor is not None and probe.z_score is not None else None
-    scale = Scale()
-    return Noise(
-        dots=stacked(samples),
-        band=scale.mark(mean, (mean - std, mean + std)),
-        mean=mean,
-        std=std,
-        ft_rate=ft,
-        ft_at=scale.at(ft),
-        needed=needed if needed is not None and needed <= 1 else None,
-        needed_at=scale.at(needed) if needed is not None and needed <= 1 else None,
-        p=None if p is None else p_value(p),
-    )
+def null_dots(probe: ProbeReport) -> list[tuple[float, int]]:
+    """The null adapters' shares of valid calls, each with how many equal ones lie under it; empty without a scale."""
+    null = probe.comparison.null
+    if null.mean is None or null.std is None or null.std < 0 or probe.ft_value is None:
+        return []
+    shares = sorted(null.rates or ())
+    return [(share, place - bisect_left(shares, share)) for place, share in enumerate(shares)]

@@ -23,9 +23,9 @@ for (const list of document.querySelectorAll(".cases")) {
     const wanted = input.value.trim().toLowerCase();
     let shown = 0;
     for (const entry of rows) {
-      const found = entry.kinds.has(kind) && (!wanted || textOf(entry).includes(wanted));
-      entry.row.hidden = !found;
-      shown += found;
+      const matches = entry.kinds.has(kind) && (!wanted || textOf(entry).includes(wanted));
+      entry.row.hidden = !matches;
+      shown += matches;
     }
     count.value = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")} cases`;
     list.querySelector(".none").hidden = shown > 0;

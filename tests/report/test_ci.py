@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from loracheck.report.annotations import annotations
-from report.reports import broken_case, case, probe, report
+from loracheck.errors import InputError
+from loracheck.report import markdown
+from loracheck.report.ci import annotations, append_step_summary
+from report.reports import broken_case, case, full_report, probe, report
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +36,9 @@ def test_a_failed_verdict_comes_first_and_then_the_cases_that_broke() -> None:
         ("error", {"title": "fail: tools_intact"}),
         ("error", {"title": "tools_intact, two: valid to no_call"}),
     ]
-    assert read(lines[1])[2].endswith("\nft: Sorry,\nno.")
-    assert "%0Aft: Sorry,%0Ano." in lines[1]
+    assert read(lines[0])[2].startswith("1 of 2 calls is lost: answered without a call. Valid calls went from 100.0%")
+    assert read(lines[1])[2].endswith("\nadapter: Sorry,\nno.")
+    assert "%0Aadapter: Sorry,%0Ano." in lines[1]
 
 
 def test_what_broke_within_the_limits_is_a_warning() -> None:
@@ -69,3 +76,24 @@ def test_no_text_can_start_another_command(text: str, name: str) -> None:
         level, properties, _ = read(line)
         assert (level, set(properties)) == ("error", {"title"})
         line.encode("utf-8")
+
+
+def test_the_step_summary_is_added_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    append_step_summary(full_report())
+    assert summary.read_text(encoding="utf-8") == f"before\n{markdown.render(full_report())}\n"
+
+
+def test_without_a_step_summary_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    append_step_summary(full_report())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_step_summary_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "missing" / "summary.md"))
+    with pytest.raises(InputError, match=r"summary\.md: the step summary could not be written: No such file"):
+        append_step_summary(full_report())

@@ -1,0 +1,77 @@
+"""What every form shows of a probe, whatever its kind: the forms only set it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from loracheck.probes import words_of
+from loracheck.probes.probe import Reason, Row
+from loracheck.results import ProbeReport
+from loracheck.scoring import Evidence, Outcome
+
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+MATRIX_CORNER = "base ↓  adapter →"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A probe's report in words and numbers."""
+
+    reasons: list[Reason]
+    caution: str | None
+    """What belongs beside the verdict; it is not said again in the paragraphs."""
+    rows: list[Row]
+    paragraphs: list[str]
+    transitions: Transitions | None
+    """None for a probe that compares no two views, and where nothing is known about outcomes."""
+
+    @property
+    def why(self) -> list[str]:
+        """The reasons, a line each."""
+        return [f"{reason.headline} {reason.detail}".strip() for reason in self.reasons]
+
+
+@dataclass(frozen=True, slots=True)
+class Transitions:
+    """What became of the base's outcomes with the adapter."""
+
+    counts: Mapping[tuple[Outcome, Outcome], int]
+
+    @property
+    def any_changed(self) -> bool:
+        return any(before != after for before, after in self.counts)
+
+    @property
+    def columns(self) -> list[Outcome]:
+        """The outcomes that the adapter brought."""
+        return [outcome for outcome in OUTCOMES if any(outcome == after for _, after in self.counts)]
+
+    @property
+    def rows(self) -> list[tuple[Outcome, list[int]]]:
+        """Each outcome of the base, and how many of its cases went to which column."""
+        rows = [outcome for outcome in OUTCOMES if any(outcome == before for before, _ in self.counts)]
+        return [(before, [self.counts.get((before, after), 0) for after in self.columns]) for before in rows]
+
+
+def content_of(probe: ProbeReport) -> Content:
+    words = words_of(probe.kind)
+    caution = words.caution(probe)
+    return Content(
+        reasons=words.reasons(probe),
+        caution=caution,
+        rows=list(words.rows(probe)),
+        paragraphs=[paragraph for paragraph in words.paragraphs(probe) if paragraph != caution],
+        transitions=_transitions(probe) if isinstance(probe.evidence, Evidence) else None,
+    )
+
+
+def _transitions(probe: ProbeReport) -> Transitions | None:
+    counts = Counter((case.base.outcome, case.ft.outcome) for case in probe.asked)
+    if not counts:
+        # A report without its cases still has their number.
+        counted = probe.comparison.transitions
+        counts.update({(was, is_now): counted.get(was, {}).get(is_now, 0) for was in OUTCOMES for is_now in OUTCOMES})
+    return Transitions({move: many for move, many in counts.items() if many}) if any(counts.values()) else None
