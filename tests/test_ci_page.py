@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-# Before pytester comes, which forgets modules that are imported later: a patch would miss their next copy.
-from loracheck import checking
+from loracheck.cases.load import load_pack
 from loracheck.cli.check import EXIT_CODES
 from loracheck.cli.main import INTERRUPTED, cli, run
 from loracheck.errors import LoracheckError
-from loracheck.suite.load import load_pack
 from suite_factory import answering, call, failing_from, write_files
-from test_pytest_plugin import QUICK, write_suite
+from test_pytest_plugin import CONFTEST, ENGINES, QUICK, never, write_suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +52,7 @@ def hook_commands() -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def no_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here may start llama.cpp, whatever goes wrong."""
-    monkeypatch.setattr(checking, "_load", lambda *_: answering(ft=failing_from(4)))
+    monkeypatch.setattr("loracheck.engine.child._Child", never)
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, *hook_commands()])
@@ -78,7 +76,8 @@ def test_the_check_of_the_workflow_leaves_what_the_next_steps_take(
     monkeypatch.setenv("LORACHECK_CACHE", WORKFLOW["env"]["LORACHECK_CACHE"].replace("${{ github.workspace }}", "."))
     write_suite(tmp_path)
     (command,) = COMMANDS
-    assert run(shlex.split(command.replace("$(nproc)", "2"))[1:]) == 1
+    engine = answering(adapter=failing_from(4))
+    assert run(shlex.split(command.replace("$(nproc)", "2"))[1:], engine) == 1
     said = capsys.readouterr().out
     assert "::error " in said
     assert "loracheck FAIL" in (tmp_path / "summary.md").read_text(encoding="utf-8")
@@ -119,14 +118,13 @@ def right(prompt: Prompt) -> str:
 
 
 @pytest.mark.parametrize(("code", "tests"), [*zip(blocks("python"), (5, 13), strict=True)], ids=["suite", "options"])
-def test_the_marked_tests_run(
-    pytester: pytest.Pytester, code: str, tests: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_marked_tests_run(pytester: pytest.Pytester, code: str, tests: int) -> None:
     write_suite(pytester.path)
     files = write_files(pytester.path)
     files.base.with_name("model.gguf").symlink_to(files.base)
     files.base.with_name("mine.gguf").symlink_to(files.adapter)
-    monkeypatch.setattr(checking, "_load", lambda *_: answering(right, right))
+    ENGINES.append(answering(right, right))
+    pytester.makeconftest(CONFTEST)
     pytester.makepyfile(code)
     outcomes = pytester.runpytest_inprocess(*QUICK).parseoutcomes()
     # Where gold arguments are a choice, our answer is none of the right ones.

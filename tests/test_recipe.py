@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 import loracheck
+from loracheck.cases.case import Case
 from loracheck.scoring import matches_schema
-from loracheck.suite.case import Case
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPE = ROOT / "models" / "recipe"
 BASE = ROOT / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
-DEMO = Path(loracheck.__file__).parent / "suite" / "packs" / "demo.jsonl"
+DEMO = Path(loracheck.__file__).parent / "cases" / "packs" / "demo.jsonl"
 DEV = RECIPE / "dev.jsonl"
 
 

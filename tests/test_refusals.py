@@ -1,4 +1,4 @@
-"""What a user sees when a file is not what it should be, on the real model."""
+"""What a user sees when a file is not what it should be, beside the real model."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING
 
 import gguf
 import numpy as np
+import pytest
 
-from adapters.factory import write_adapter
-from loracheck.adapters.null import write_null
 from loracheck.cli.main import run
-from real import BASE, TOOLCALLER, needs_model
+from loracheck.engine.fake import FakeEngine
+from loracheck.models.null import write_null
+from models.factory import write_adapter
+from real import BASE, TOOLCALLER, needs_base
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+    from loracheck.engine import Engine
 
-pytestmark = needs_model
+pytestmark = needs_base
 
 
 def changed_copy(path: Path, change: str) -> Path:
@@ -41,14 +43,24 @@ def changed_copy(path: Path, change: str) -> Path:
     return path
 
 
-def check(adapter: Path, capfd: pytest.CaptureFixture[str], base: Path = BASE) -> tuple[int, str]:
-    code = run(["check", "--base", str(base), "--adapter", str(adapter), "--quiet", "--no-null"])
+def check(
+    adapter: Path, capfd: pytest.CaptureFixture[str], base: Path = BASE, engine: Engine | None = None
+) -> tuple[int, str]:
+    code = run(["check", "--base", str(base), "--adapter", str(adapter), "--quiet", "--no-null"], engine)
     out, err = capfd.readouterr()
     assert out == ""
     assert "Traceback" not in err
     return code, err
 
 
+def never_asked() -> FakeEngine:
+    """For what is refused before a model would be loaded."""
+    engine = FakeEngine(lambda view, prompt: pytest.fail("it was asked"))
+    engine.fingerprint = lambda view, text: pytest.fail("it was asked")  # type: ignore[method-assign]
+    return engine
+
+
+@pytest.mark.engine
 def test_an_adapter_of_zeros_ends_with_exit_code_4_and_says_what_was_tried(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -60,19 +72,20 @@ def test_an_adapter_of_zeros_ends_with_exit_code_4_and_says_what_was_tried(
     assert "norm of the update 0," in err
 
 
+@pytest.mark.engine
 def test_an_adapter_with_nan_is_an_engine_error_that_names_the_view_and_the_tensor(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     code, err = check(changed_copy(tmp_path / "nan.gguf", "nan"), capfd)
     assert code == 3
-    assert "ft view" in err
+    assert "adapter view" in err
     assert "blk.3.attn_q.weight.lora_a" in err
 
 
 def test_an_adapter_of_another_shape_is_refused_with_both_shapes(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    code, err = check(write_adapter(tmp_path / "other.gguf"), capfd)
+    code, err = check(write_adapter(tmp_path / "other.gguf"), capfd, engine=never_asked())
     assert code == 2
     assert "blk.0.attn_q.weight is 64x64, the base needs 576x576" in err
 
@@ -90,11 +103,12 @@ def test_a_truncated_adapter_a_text_file_a_missing_file_and_a_model_are_each_cal
         (tmp_path / "missing.gguf", "missing.gguf"),
         (BASE, "give it as --base"),
     ):
-        code, err = check(file, capfd)
+        code, err = check(file, capfd, engine=never_asked())
         assert code == 2, file
         assert says in err
 
 
+@pytest.mark.engine
 def test_a_damaged_model_is_an_error_with_the_words_of_llama_cpp_or_ours(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,10 +119,11 @@ def test_a_damaged_model_is_an_error_with_the_words_of_llama_cpp_or_ours(
     assert "cut-model.gguf" in err
 
 
-def test_a_noise_adapter_can_be_checked_like_any_other(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    noise = write_null(TOOLCALLER, tmp_path / "noise.gguf", seed=3)
+@pytest.mark.engine
+def test_a_null_adapter_can_be_checked_like_any_other(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    null_adapter = write_null(TOOLCALLER, tmp_path / "null.gguf", seed=3)
     cases = tmp_path / "cases.jsonl"
     cases.write_text('{"prompt": "Add 2 and 2.", "tool_spec": {"name": "add"}, "max_new_tokens": 8}\n')
-    arguments = ["check", "--base", str(BASE), "--adapter", str(noise), "--cases", str(cases), "--no-null", "-q"]
+    arguments = ["check", "--base", str(BASE), "--adapter", str(null_adapter), "--cases", str(cases), "--no-null", "-q"]
     assert run(arguments) == 0
     assert "PASS" in capfd.readouterr().out

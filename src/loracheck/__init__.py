@@ -1,9 +1,9 @@
 """Does this LoRA adapter still call tools the way its base does?
 
->>> from loracheck import check, load_suite
->>> report = check(load_suite("tools.yaml"))
->>> report.verdict
-'pass'
+>>> import loracheck
+>>> report = loracheck.check(base="model.gguf", adapter="mine.gguf@0.5", cases="smoke")
+>>> report.passed, report.verdict, report.score
+>>> report.save("out.html")
 """
 
 from __future__ import annotations
@@ -11,25 +11,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from loracheck.checking import check
-    from loracheck.report.model import Report
-    from loracheck.suite.load import load_cases, load_suite, quick_suite
+    from loracheck.api import Report as Report
+    from loracheck.api import check as check
+    from loracheck.api import diff as diff
+    from loracheck.api import read_report as read_report
+    from loracheck.cases.load import load_cases as load_cases
+    from loracheck.engine.fake import FakeEngine as FakeEngine
+    from loracheck.errors import *  # noqa: F403
+    from loracheck.suites import load_suite as load_suite
 
-__all__ = ["Report", "check", "load_cases", "load_suite", "quick_suite"]
-
+_ERRORS = ("Loracheck", "Input", "Suite", "Cases", "Model", "Adapter", "Report", "Engine", "NoEffect")
 _HOMES = {
-    "Report": "loracheck.report.model",
-    "check": "loracheck.checking",
-    "load_cases": "loracheck.suite.load",
-    "load_suite": "loracheck.suite.load",
-    "quick_suite": "loracheck.suite.load",
+    **dict.fromkeys(("Report", "check", "diff", "read_report"), "loracheck.api"),
+    "load_cases": "loracheck.cases.load",
+    "load_suite": "loracheck.suites",
+    "FakeEngine": "loracheck.engine.fake",
+    **dict.fromkeys((f"{kind}Error" for kind in _ERRORS), "loracheck.errors"),
 }
+
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when first used, so that `loracheck --help` need not wait for pydantic and jinja2.
+    # Imported when first used, so that `import loracheck` and `loracheck --help` need not wait for pydantic.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__"]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
 import platform
+import signal
+import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import Any
 
-from loracheck import base_model
+from loracheck import demo
+from loracheck.engine.identity import llama_cpp_version
 from loracheck.files import cache_folder
-from loracheck.provenance import llama_cpp_version
+from loracheck.processes import serving
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +34,22 @@ def examine() -> Iterator[Finding]:
     yield Finding("loracheck", version("loracheck"))
     yield Finding("python", f"{platform.python_version()} on {platform.platform()}")
     yield from _llama_cpp()
-    yield _base_model()
+    model = demo.find_model()
+    yield Finding("demo model", str(model or "not fetched yet"), None if model else "python -m loracheck.demo")
     yield Finding("cache folder", str(cache_folder()))
 
 
 def _llama_cpp() -> Iterator[Finding]:
-    try:
-        from loracheck.engine.devices import backend
-
-        found = backend()
-    except (ImportError, OSError, RuntimeError, AttributeError) as error:
-        yield Finding(
-            "llama.cpp",
-            f"cannot be loaded: {error}",
-            "pip install --force-reinstall --no-cache-dir llama-cpp-python",
-            fatal=True,
-        )
+    backend = _backend()
+    if isinstance(backend, str):
+        fix = "pip install --force-reinstall --no-cache-dir llama-cpp-python"
+        yield Finding("llama.cpp", f"cannot be loaded: {backend}", fix, fatal=True)
         return
     yield Finding("llama.cpp", f"llama-cpp-python {llama_cpp_version()}")
-    for device in found.devices:
+    for device in backend["devices"]:
         yield Finding("device", device)
-    yield Finding("CPU features", found.features)
-    if found.gpu_offload:
+    yield Finding("CPU features", backend["features"])
+    if backend["gpu_offload"]:
         yield Finding("GPU offload", "yes; --gpu-layers -1 puts the whole model on it")
     else:
         flag = "-DGGML_METAL=on" if platform.system() == "Darwin" else "-DGGML_CUDA=on"
@@ -61,8 +60,25 @@ def _llama_cpp() -> Iterator[Finding]:
         )
 
 
-def _base_model() -> Finding:
-    path = base_model.find()
-    if path is None:
-        return Finding("demo model", "not fetched yet", "python -m loracheck.base_model")
-    return Finding("demo model", str(path))
+def _backend() -> dict[str, Any] | str:
+    """What llama.cpp says of itself, or what is wrong with it. It is asked in a child: a bad build may crash."""
+    try:
+        child = subprocess.run(  # noqa: S603 - ourselves
+            serving("loracheck.engine.native"),
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+            # An abort must not call a debugger, which would hold on to our pipes.
+            env={**os.environ, "GGML_NO_BACKTRACE": "1"},
+        )
+    except subprocess.TimeoutExpired:
+        return f"it did not answer within {_SECONDS:g} s"
+    if child.returncode < 0:
+        return f"it crashed ({signal.Signals(-child.returncode).name})"
+    try:
+        backend = json.loads(child.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        backend = None
+    if isinstance(backend, dict):
+        return backend
+    return child.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it said nothing"

@@ -5,17 +5,20 @@ pytest imports this file in every run, marked tests or not: whatever takes time 
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loracheck.report.model import CaseReport, ProbeReport, Report, Verdict
-    from loracheck.suite.suite import Suite
+    from loracheck.cases.suite import Suite
+    from loracheck.engine import Engine
+    from loracheck.results import CaseReport, ProbeReport, Report, Verdict
+    from loracheck.suites import Adapters, AnyPath
 
 FIXTURE = "loracheck"
 
@@ -40,27 +43,36 @@ class Checked:
         return self.probe.verdict
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Check:
-    """A suite that runs when the first test wants to know, and only once, however it ends."""
+    """A suite that runs when the first test wants to know, and only once for each engine, however it ends."""
 
     suite: Suite
-    found: Report | Exception | None = None
+    outcomes: list[tuple[Engine | None, Path, Report | Exception]] = field(default_factory=list)
+    """Who answered, for the tests of which file, and what it came to."""
 
-    def run(self, config: pytest.Config) -> Report:
+    def run(self, request: pytest.FixtureRequest, engine: Engine | None) -> Report:
         from loracheck.errors import LoracheckError
-        from loracheck.report.text import visible_lines
+        from loracheck.text import visible_lines
 
-        if self.found is None:
+        # A fixture that is no session's makes an engine for each test; those of one file count as one.
+        earlier = (
+            outcome
+            for known, file, outcome in self.outcomes
+            if known is engine or (file == request.path and known and engine)
+        )
+        outcome = next(earlier, None)
+        if outcome is None:
             try:
-                self.found = _run(self.suite, config)
+                outcome = _run(self.suite, request.config, engine)
             except Exception as error:
-                self.found = error
-        if isinstance(self.found, LoracheckError):
-            pytest.fail(f"the check did not run: {visible_lines(str(self.found))}", pytrace=False)
-        if isinstance(self.found, Exception):
-            raise RuntimeError("the check broke off") from self.found
-        return self.found
+                outcome = error
+            self.outcomes.append((engine, request.path, outcome))
+        if isinstance(outcome, LoracheckError):
+            pytest.fail(f"the check did not run: {visible_lines(str(outcome))}", pytrace=False)
+        if isinstance(outcome, Exception):
+            raise RuntimeError("the check broke off") from outcome
+        return outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +82,6 @@ class _Part:
     check: _Check = field(repr=False)
     probe: str
     case: str | None = None
-
-    def checked(self, config: pytest.Config) -> Checked:
-        report = self.check.run(config)
-        probe = next(probe for probe in report.probes if probe.name == self.probe)
-        return Checked(report, probe, next((case for case in probe.cases if case.id == self.case), None))
 
 
 _CHECKS = pytest.StashKey[dict[str, _Check]]()
@@ -93,8 +100,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker("loracheck")
     if mark is None:
         return
-    from loracheck.pytest_mark import marked_suite
-
     # The mark alone is enough: the function need not take the fixture.
     if FIXTURE not in metafunc.fixturenames:
         metafunc.fixturenames.append(FIXTURE)
@@ -102,9 +107,44 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     checks = metafunc.config.stash[_CHECKS]
     key = f"{folder} {mark.args} {mark.kwargs}"
     if key not in checks:
-        checks[key] = _Check(marked_suite(mark, folder))
+        checks[key] = _Check(_marked_suite(mark, folder))
     names, parts = zip(*_parts(checks[key]), strict=True)
     metafunc.parametrize(FIXTURE, parts, ids=names, indirect=True)
+
+
+def _marked_suite(mark: pytest.Mark, folder: Path) -> Suite:
+    """The suite of a mark; whatever is wrong with it is a collection error without a traceback."""
+    from loracheck.errors import LoracheckError
+
+    signature = inspect.signature(_suite)
+    try:
+        given = signature.bind(folder, *mark.args, **mark.kwargs)
+    except TypeError as error:
+        problem = f"{error}; it takes {', '.join(list(signature.parameters)[1:])}"
+    else:
+        try:
+            return _suite(*given.args, **given.kwargs)
+        except (LoracheckError, ValueError) as error:
+            problem = str(error)
+    raise pytest.Collector.CollectError(f"@pytest.mark.loracheck: {problem}")
+
+
+def _suite(
+    folder: Path,
+    suite: AnyPath | None = None,
+    *,
+    base: AnyPath | None = None,
+    adapter: Adapters = (),
+    base_adapter: Adapters = (),
+    cases: AnyPath | None = None,
+) -> Suite:
+    """The keywords mean what the options of `loracheck check` do; relative paths start at the folder."""
+    from loracheck.errors import InputError
+    from loracheck.suites import build_suite
+
+    if suite is None and (base is None or not adapter):
+        raise InputError('give suite="tools.yaml", or both base="model.gguf" and adapter="mine.gguf"')
+    return build_suite(suite, base=base, adapter=adapter, base_adapter=base_adapter, cases=cases, folder=folder)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -113,15 +153,24 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.fixturenames.append(FIXTURE)
 
 
+@pytest.fixture(scope="session")
+def loracheck_engine() -> Engine | None:
+    """What answers instead of llama.cpp: override it with `loracheck.FakeEngine` to test without a model."""
+    return None
+
+
 @pytest.fixture
 def loracheck(request: pytest.FixtureRequest) -> Checked:
     """What the check that the test is marked with found: `case` (None for the verdict), `probe`, `verdict`, `report`.
 
     The first test that wants it runs the whole suite.
     """
-    if not isinstance(getattr(request, "param", None), _Part):
+    part = getattr(request, "param", None)
+    if not isinstance(part, _Part):
         pytest.fail('the fixture loracheck needs @pytest.mark.loracheck(suite="tools.yaml") on the test', pytrace=False)
-    return request.param.checked(request.config)  # type: ignore[no-any-return]
+    report = part.check.run(request, request.getfixturevalue("loracheck_engine"))
+    probe = next(probe for probe in report.probes if probe.name == part.probe)
+    return Checked(report, probe, next((case for case in probe.cases if case.id == part.case), None))
 
 
 # Not in the fixture: what fails there counts as an error of the test, not as a failure.
@@ -137,7 +186,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
 
 
 def _judge_verdict(probe: ProbeReport, warnings: tuple[str, ...], test: pytest.Item) -> None:
-    from loracheck.report.text import visible
+    from loracheck.text import visible
 
     for warning in warnings:
         test.warn(LoracheckWarning(visible(warning)))
@@ -150,42 +199,39 @@ def _judge_verdict(probe: ProbeReport, warnings: tuple[str, ...], test: pytest.I
 
 def _judge_case(case: CaseReport) -> None:
     """As in the JUnit report: only what the base does right can break."""
-    from loracheck.report.judged import broke, is_right
-    from loracheck.report.text import cut, visible_lines
+    from loracheck.text import cut, visible_lines
 
     change = f"{case.base.outcome} to {case.ft.outcome}"
-    if broke(case):
-        said = (("prompt", case.prompt), ("base", case.base.text), ("ft", case.ft.text))
-        lines = (f"{label + ':':8}{visible_lines(cut(text, _LETTERS))}" for label, text in said)
+    if case.broke:
+        texts = (("prompt", case.prompt), ("base", case.base.text), ("adapter", case.ft.text))
+        lines = (f"{label + ':':9}{visible_lines(cut(text, _LETTERS))}" for label, text in texts)
         pytest.fail("\n".join((f"the adapter breaks this case: {change}", *lines)), pytrace=False)
-    if not is_right(case, case.ft):
+    if not case.is_right(case.ft):
         pytest.skip(f"the base gets it wrong too: {change}")
 
 
 def _parts(check: _Check) -> Iterator[tuple[str, _Part]]:
     """Each test with its id; probes are named only where there are several."""
-    from loracheck.probes.tool_use_fidelity import ToolUseFidelityProbe
-
-    probes = [probe for probe in check.suite.suite if isinstance(probe, ToolUseFidelityProbe)]
-    for probe in probes:
-        prefix = f"{probe.name}-" if len(probes) > 1 else ""
-        for case in probe.cases:
-            yield f"{prefix}{case.id}", _Part(check, probe.name, case.id)
-        yield f"{prefix}verdict", _Part(check, probe.name)
+    judged = check.suite.judged
+    for entry in judged:
+        prefix = f"{entry.name}-" if len(judged) > 1 else ""
+        for case in entry.asks:
+            yield f"{prefix}{case.id}", _Part(check, entry.name, case.id)
+        yield f"{prefix}verdict", _Part(check, entry.name)
 
 
-def _run(suite: Suite, config: pytest.Config) -> Report:
+def _run(suite: Suite, config: pytest.Config, engine: Engine | None) -> Report:
     """As `loracheck check` does it, with the user's store and the progress on the terminal."""
     from loracheck.checking import check
-    from loracheck.cli.keeping import user_store
-    from loracheck.cli.progress import progress
+    from loracheck.progress import progress
+    from loracheck.store import user_store
 
     terminal = config.pluginmanager.getplugin("terminalreporter")
     capture = config.pluginmanager.getplugin("capturemanager")
     quiet = terminal is None or config.get_verbosity() < 0
-    with capture.global_and_fixture_disabled() if capture else nullcontext(), user_store(no_cache=False) as store:
+    with capture.global_and_fixture_disabled() if capture else nullcontext(), user_store() as store:
         if not quiet:
             terminal.ensure_newline()
             terminal.flush()
         with progress(quiet=quiet) as bar:
-            return check(suite, progress=bar, store=store)
+            return check(suite, engine=engine, progress=bar, store=store)

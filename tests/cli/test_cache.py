@@ -18,14 +18,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    """The one that `check` loads."""
-    engine = answering()
-    monkeypatch.setattr("loracheck.checking._load", lambda *_: engine)
-    return engine
-
-
-@pytest.fixture
 def check(files: Files, tmp_path: Path) -> list[str]:
     cases = tmp_path / "cases.jsonl"
     cases.write_text("\n".join(make_case(number).model_dump_json(exclude_none=True) for number in range(4)))
@@ -101,17 +93,16 @@ def test_help_shows_an_example(command: str, capsys: pytest.CaptureFixture[str])
     assert f"loracheck cache {command}" in capsys.readouterr().out.split("Example")[1]
 
 
-def test_check_uses_the_store_of_the_user(check: list[str], engine: FakeEngine) -> None:
-    assert run(check) == 0
-    assert engine.asked
-    engine.asked.clear()
-    assert run(check) == 0
-    assert engine.asked == []
+def test_check_uses_the_store_of_the_user(check: list[str]) -> None:
+    first, second = answering(name="canned"), answering(name="canned")
+    assert run(check, first) == 0
+    assert first.asked
+    assert run(check, second) == 0
+    assert second.asked == []
 
 
-@pytest.mark.usefixtures("engine")
-def test_a_check_from_the_store_imports_no_llama_cpp(check: list[str]) -> None:
-    assert run(check) == 0
+def test_a_check_from_the_store_imports_no_llama_cpp(check: list[str], in_place_of_llama_cpp: FakeEngine) -> None:
+    assert run(check, in_place_of_llama_cpp) == 0
     # The toy model is none that llama.cpp could load: only the store can have answered.
     lines = (
         "import sys",
@@ -122,39 +113,39 @@ def test_a_check_from_the_store_imports_no_llama_cpp(check: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "0 set()", done.stderr
 
 
-def test_no_cache_neither_reads_nor_writes(check: list[str], engine: FakeEngine, cache_folder: Path) -> None:
-    assert run([*check, "--no-cache"]) == 0
+def test_no_cache_neither_reads_nor_writes(check: list[str], cache_folder: Path) -> None:
+    engine = answering()
+    assert run([*check, "--no-cache"], engine) == 0
     assert list(cache_folder.iterdir()) == []
-    run(check)
+    run(check, engine)
     engine.asked.clear()
-    assert run([*check, "--no-cache"]) == 0
+    assert run([*check, "--no-cache"], engine) == 0
     assert engine.asked
 
 
 def test_a_store_that_fails_is_told_and_does_not_change_the_exit_code(
-    check: list[str], engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+    check: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_path().mkdir()
-    assert run(check) == 0
+    assert run(check, answering()) == 0
     assert "Warning: " in (out := " ".join(capsys.readouterr().out.split()))
     assert "the store is off for this run" in out
 
 
-def _interrupting(monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupting() -> FakeEngine:
+    """Gives nine answers: four of the base, four of the adapter and one of a null adapter."""
+
     def stop(prompt: Prompt) -> str:
         if len(engine.asked) == 10:
             raise KeyboardInterrupt
         return call()
 
-    engine = answering(base=stop)
-    monkeypatch.setattr("loracheck.checking._load", lambda *_: engine)
+    engine = answering(nulls=stop)
+    return engine
 
 
-def test_an_interrupt_says_what_is_kept(
-    check: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _interrupting(monkeypatch)
-    assert run(check) == 130
+def test_an_interrupt_says_what_is_kept(check: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(check, interrupting()) == 130
     assert capsys.readouterr().err.strip() == (
         "Interrupted. 9 answers are kept in the store; run the same command again to go on."
     )
@@ -162,9 +153,6 @@ def test_an_interrupt_says_what_is_kept(
         assert store.count("answer") == 9
 
 
-def test_an_interrupt_without_a_store_promises_nothing(
-    check: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _interrupting(monkeypatch)
-    assert run([*check, "--no-cache"]) == 130
+def test_an_interrupt_without_a_store_promises_nothing(check: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*check, "--no-cache"], interrupting()) == 130
     assert capsys.readouterr().err.strip() == "Interrupted."

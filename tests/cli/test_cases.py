@@ -1,19 +1,20 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
-from loracheck.cli.cases import FORMATS
+from loracheck.cases.importers import FORMATS
+from loracheck.cases.load import load_cases, load_pack, pack_names
 from loracheck.cli.main import cli
 from loracheck.errors import CasesError
-from loracheck.suite.importers import FORMATS as IMPORTERS
-from loracheck.suite.load import load_cases, load_pack, pack_names
 from suite_factory import SEARCH, make_case
 
 if TYPE_CHECKING:
@@ -44,7 +45,18 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_the_formats_on_offer_are_those_there_are() -> None:
-    assert list(IMPORTERS) == list(FORMATS)
+    assert f"--format [{'|'.join(FORMATS)}]" in run("import", "--help").stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_import_reads_a_pipe_whose_format_it_has_to_detect(data: Path, tmp_path: Path) -> None:
+    pipe, out = tmp_path / "pipe", tmp_path / "cases.jsonl"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=(data.read_bytes(),), daemon=True)
+    writer.start()
+    assert run("import", pipe, "-o", out).exit_code == 0
+    writer.join(5)
+    assert [case.id for case in load_cases(out)] == ["1", "3", "10"]
 
 
 def test_import_writes_cases_and_counts_what_it_left_out(data: Path, tmp_path: Path) -> None:
@@ -92,23 +104,24 @@ def test_a_sample_depends_on_the_seed_alone(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "complaint"),
     [
         (["--limit", "2", "--sample", "2"], "--limit and --sample exclude each other"),
         (["--limit", "0"], "0 is not in the range"),
-        (["--format", "csv"], "'csv' is not one of"),
+        (["--format", "csv"], "no format 'csv'; give one of openai, bfcl, sharegpt, xlam"),
+        (["--format", "sharedgpt"], "no format 'sharedgpt'; did you mean 'sharegpt'?"),
         (["-o", "none/cases.jsonl"], "the folder does not exist; make it first"),
         (["-o", "data.jsonl"], "this is the file to import; name another"),
     ],
 )
 def test_import_refuses_what_makes_no_sense(
-    data: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], said: str
+    data: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], complaint: str
 ) -> None:
     monkeypatch.chdir(data.parent)
     before = data.read_bytes()
     done = run("import", "data.jsonl", "-o", "cases.jsonl", *args)
     assert done.exit_code == 2
-    assert said in done.stderr
+    assert complaint in done.stderr
     assert data.read_bytes() == before
     assert [path.name for path in data.parent.iterdir()] == ["data.jsonl"]
 

@@ -31,14 +31,6 @@ def suite_file(files: Files) -> Path:
     return path
 
 
-@pytest.fixture
-def cases_file(tmp_path: Path) -> Path:
-    path = tmp_path / "cases.jsonl"
-    lines = [make_case(number).model_dump_json(exclude_unset=True) for number in range(1, 5)]
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
-
-
 def test_a_pass_ends_with_0_and_the_result_on_standard_output(
     loracheck: Any, use_engine: Any, suite_file: Path
 ) -> None:
@@ -48,12 +40,12 @@ def test_a_pass_ends_with_0_and_the_result_on_standard_output(
     assert done.out.startswith("PASS  tools  score ")
     assert done.err.splitlines()[0] == "loading"
     assert [line.split(",")[0] for line in done.err.splitlines()[1:]] == [
-        "noise 1/3: 2/2", "noise 2/3: 2/2", "noise 3/3: 2/2", "base: 2/2", "ft: 2/2",
+        "base: 2/2", "adapter: 2/2", "null 1/3: 2/2", "null 2/3: 2/2", "null 3/3: 2/2",
     ]  # fmt: skip
 
 
 def test_a_fail_ends_with_1(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
-    use_engine(answering(ft=failing_from(2)))
+    use_engine(answering(adapter=failing_from(2)))
     done = loracheck("check", suite_file)
     assert done.code == 1
     assert done.out.startswith("FAIL  tools")
@@ -97,7 +89,7 @@ def test_an_interrupt_ends_with_130(loracheck: Any, use_engine: Any, suite_file:
 def test_the_report_is_written_as_it_is_shown(
     loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path
 ) -> None:
-    use_engine(answering(ft=failing_from(2)))
+    use_engine(answering(adapter=failing_from(2)))
     first = loracheck("check", "-q", suite_file, "--json", tmp_path / "out.json")
     again = loracheck("report", tmp_path / "out.json")
     assert (again.code, again.out) == (0, first.out)
@@ -144,12 +136,12 @@ def test_options_win_over_the_suite_file(
     assert {case["ft"]["tokens"] for case in cases} == {5}
 
 
-def test_no_null_runs_no_noise(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
+def test_no_null_asks_no_null_adapters(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
     engine = answering()
     use_engine(engine)
     done = loracheck("check", "-q", "--no-null", suite_file)
     assert done.code == 0
-    assert {view for view, _ in engine.asked} == {"base", "ft"}
+    assert {view for view, _ in engine.asked} == {"base", "adapter"}
     assert "no null_adapter probe" in " ".join(done.out.split())
 
 
@@ -207,7 +199,7 @@ def test_an_error_cannot_rewrite_the_terminal(loracheck: Any) -> None:
 @pytest.fixture
 def saved(loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path) -> Path:
     """A report that an earlier run saved."""
-    use_engine(answering(ft=failing_from(2)))
+    use_engine(answering(adapter=failing_from(2)))
     assert loracheck("check", suite_file, "--json", tmp_path / "out.json").code == 1
     return tmp_path / "out.json"
 
@@ -215,13 +207,26 @@ def saved(loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path) -> 
 def test_a_report_is_run_again_and_says_that_everything_is_the_same(
     loracheck: Any, use_engine: Any, saved: Path, tmp_path: Path
 ) -> None:
-    use_engine(answering(ft=failing_from(2)))
+    use_engine(answering(adapter=failing_from(2)))
     done = loracheck("check", "--like", saved, "--no-cache", "--json", tmp_path / "again.json")
     assert done.code == 1
     assert f"Second run: the same as {saved} in every number." in done.err
     first, again = (json.loads(path.read_bytes()) for path in (saved, tmp_path / "again.json"))
     assert first["probes"] == again["probes"]
     assert first["provenance"] == again["provenance"]
+
+
+def test_a_report_is_run_again_with_the_very_same_prompts(
+    loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path
+) -> None:
+    write_files(tmp_path, CHAT_TEMPLATE)
+    engine = answering(name="canned")
+    use_engine(engine)
+    assert loracheck("check", suite_file, "--json", tmp_path / "out.json").code == 0
+    engine.asked.clear()
+    done = loracheck("check", "--like", tmp_path / "out.json")
+    assert engine.asked == []
+    assert "in every number." in done.err
 
 
 def test_a_run_that_comes_out_otherwise_says_where(loracheck: Any, use_engine: Any, saved: Path) -> None:
@@ -247,6 +252,16 @@ def test_a_report_without_its_suite_cannot_be_run_again(loracheck: Any, saved: P
     assert "the report does not hold its suite" in loracheck("check", "--like", saved).err
 
 
+def test_a_report_that_would_be_run_again_has_a_plan_too(loracheck: Any, use_engine: Any, saved: Path) -> None:
+    engine = answering()
+    use_engine(engine)
+    before = saved.read_bytes()
+    done = loracheck("check", "--like", saved, "--plan")
+    assert (done.code, done.err, engine.asked) == (0, "", [])
+    assert "case     case2, at most 256 new tokens\n    Find dogs.\n" in done.out
+    assert saved.read_bytes() == before
+
+
 def test_a_report_is_run_again_as_it_was_or_not_at_all(loracheck: Any, saved: Path) -> None:
     done = loracheck("check", "--like", saved, "--seed", "3")
     assert done.code == 2
@@ -267,7 +282,7 @@ def test_every_form_of_the_report_is_written_at_once(
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    use_engine(answering(ft=failing_from(2)))
+    use_engine(answering(adapter=failing_from(2)))
     names = {"json": "{", "html": "<!doctype html>", "markdown": "#", "junit": "<?xml"}
     options = [part for form in names for part in (f"--{form}", tmp_path / f"out.{form}")]
     done = loracheck("check", suite_file, *options)
@@ -295,9 +310,3 @@ def test_a_built_in_pack_is_asked_by_its_name(loracheck: Any, use_engine: Any, s
     use_engine(engine)
     loracheck("check", suite_file, "--cases", "smoke", "--no-null")
     assert len(engine.asked) == 24
-
-
-def test_an_unknown_dialect_names_those_there_are(loracheck: Any, suite_file: Path) -> None:
-    done = loracheck("check", suite_file, "--dialect", "klingon")
-    assert done.code == 2
-    assert "no dialect 'klingon'; give auto or one of" in done.err

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loracheck.report.json import to_json
+from loracheck.report import FORMS
 from report.reports import broken_case, case, probe, report
 
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def good(tmp_path: Path) -> Path:
     path = tmp_path / "good.json"
-    path.write_text(to_json(report(probe(*(case(f"case{n}") for n in range(4)), verdict="pass"))), encoding="ascii")
+    all_right = probe(*(case(f"case{n}") for n in range(4)), verdict="pass")
+    path.write_text(FORMS["json"].render(report(all_right)), encoding="ascii")
     return path
 
 
@@ -23,7 +24,7 @@ def good(tmp_path: Path) -> Path:
 def bad(tmp_path: Path) -> Path:
     path = tmp_path / "bad.json"
     cases = [broken_case("case0"), *(case(f"case{n}") for n in range(1, 4))]
-    path.write_text(to_json(report(probe(*cases, verdict="fail"))), encoding="ascii")
+    path.write_text(FORMS["json"].render(report(probe(*cases, verdict="fail"))), encoding="ascii")
     return path
 
 
@@ -50,13 +51,13 @@ def test_json_and_html_are_written_whatever_the_verdict(loracheck: Any, good: Pa
 def test_other_models_are_said_loudly(loracheck: Any, good: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     elsewhere = report(probe(case("case1"), verdict="pass"), provenance={"model": {"path": "x", "sha256": "x"}})
-    other.write_text(to_json(elsewhere), encoding="ascii")
+    other.write_text(FORMS["json"].render(elsewhere), encoding="ascii")
     assert loracheck("diff", good, other).out.startswith("NOT THE SAME: the base models differ")
 
 
 def test_reports_without_a_case_in_common_end_with_2(loracheck: Any, good: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
-    other.write_text(to_json(report(probe(case("another")))), encoding="ascii")
+    other.write_text(FORMS["json"].render(report(probe(case("another")))), encoding="ascii")
     done = loracheck("diff", good, other)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("Error: the two reports have no case in common")

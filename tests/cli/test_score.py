@@ -51,7 +51,7 @@ def test_one_bad_line_is_counted_as_one(loracheck: Any, tmp_path: Path) -> None:
 
 def test_a_dash_is_standard_input(spawn: Any) -> None:
     process = spawn("score", "-")
-    out, err = process.communicate(f"{recorded(call())}\nbad\n", timeout=30)
+    out, err = process.communicate(f"{recorded(call())}\nbad\n")
     assert (process.returncode, results(out)) == (2, ["pass"])
     assert err.startswith("<stdin>:2: ")
 

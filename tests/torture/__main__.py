@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROUNDS: dict[str, Round] = {
     "damaged headers": headers.headers,
     "damaged adapters, real engine": hostile.adapters,
-    "damaged noise, real engine": hostile.noise_adapters,
+    "damaged null adapters, real engine": hostile.null_adapters,
     "damaged models, real engine": hostile.models,
     "disk full": faults.disk_full,
     "files changed while running, real engine": faults.files_changed,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from adapters.factory import lora_tensors, write_adapter
 from loracheck.demo import adapter_file
+from models.factory import lora_tensors, write_adapter
 from real import BASE, TOOLCALLER
 from suite_factory import write_files
 from torture.running import ALONE, Tried, findings, finish, folder, loracheck, start, write_cases

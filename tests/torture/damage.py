@@ -7,8 +7,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loracheck.adapters import read_header
-from loracheck.adapters.gguf_types import TENSOR_TYPES
+from loracheck.models import read_header
+from loracheck.models.gguf_file import TENSOR_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

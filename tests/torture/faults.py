@@ -48,9 +48,9 @@ def disk_full(place: Path, share: float) -> Iterator[Tried]:
             yield Tried(f"{done.how}, report", done.fault)
     with _small_disk(place / "disk", 1024) as mounted:
         if mounted:
-            # The noise adapter, a temporary file, has five megabytes.
-            noisy = _real_check(room, "--null-runs", "1", "--no-cache")
-            done = loracheck(room, *noisy, env={"TMPDIR": str(place / "disk")})
+            # The null adapter, a temporary file, has five megabytes.
+            with_nulls = _real_check(room, "--null-runs", "1", "--no-cache")
+            done = loracheck(room, *with_nulls, env={"TMPDIR": str(place / "disk")})
             yield Tried(f"{done.how}, temporary files", done.fault)
 
 

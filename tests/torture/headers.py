@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loracheck.adapters import check_fits, read_adapter, read_model_header, write_null
 from loracheck.demo import adapter_file
 from loracheck.errors import InputError
+from loracheck.models import check_fits, read_adapter, read_model_header, write_null
 from real import BASE
 from torture.damage import damaged, first_layer, subject
 from torture.running import Tried
@@ -20,7 +20,7 @@ def headers(place: Path, share: float) -> Iterator[Tried]:
     base = read_model_header(BASE)
     whole = {
         "chatty": adapter_file("chatty"),
-        "noise": write_null(adapter_file("chatty"), place / "noise.gguf", seed=1),
+        "null": write_null(adapter_file("chatty"), place / "null.gguf", seed=1),
         "model": first_layer(BASE, place / "first-layer.gguf"),
     }
     sound = [(name, subject(path)) for name, path in whole.items()]

@@ -6,9 +6,9 @@ import resource
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from loracheck.adapters import read_header, write_null
 from loracheck.demo import adapter_file
 from loracheck.errors import InputError
+from loracheck.models import read_header, write_null
 from real import BASE, TOOLCALLER
 from torture.damage import damaged, subject
 from torture.running import ALONE, Tried, folder, leftovers, loracheck, write_cases
@@ -27,9 +27,9 @@ def adapters(place: Path, share: float) -> Iterator[Tried]:
     yield from _each(place, TOOLCALLER, round(90 * share))
 
 
-def noise_adapters(place: Path, share: float) -> Iterator[Tried]:
-    noise = write_null(adapter_file("chatty"), place / "whole.gguf", seed=1)
-    yield from _each(place, noise, round(50 * share))
+def null_adapters(place: Path, share: float) -> Iterator[Tried]:
+    null = write_null(adapter_file("chatty"), place / "whole.gguf", seed=1)
+    yield from _each(place, null, round(50 * share))
 
 
 def models(place: Path, share: float) -> Iterator[Tried]:

@@ -1,1 +1,1 @@
-"""The command line: one file a command. Modules here import nothing heavy until a command runs."""
+"""The command line, a file for each few commands. Modules here import nothing heavy until a command runs."""

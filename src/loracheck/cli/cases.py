@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from loracheck.cli.options import INPUT, OUTPUT
+from loracheck.cli.options import INPUT, OUTPUT, LazyChoice
+from loracheck.text import counted, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from rich.table import Table
-
-    from loracheck.suite.case import Case
-
-FORMATS = ("openai", "bfcl", "sharegpt", "xlam")
 
 _REASONS_SHOWN = 12
 _LINES_SHOWN = 5
 _WIDEST = 24
 _LONGEST_REQUEST = 120
-
 
 EXAMPLES = """\b
 Examples:
@@ -37,6 +32,12 @@ Examples:
   loracheck cases import questions.json --answers answers.json -o cases.jsonl"""
 
 
+def _format_names() -> Iterable[str]:
+    from loracheck.cases.importers import FORMATS
+
+    return FORMATS
+
+
 @click.group(epilog=EXAMPLES)
 def cases() -> None:
     """Import cases from other formats; list and show the built-in ones."""
@@ -45,31 +46,36 @@ def cases() -> None:
 @cases.command("import", epilog=IMPORT_EXAMPLES)
 @click.argument("file", type=INPUT)
 @click.option("-o", "--output", type=OUTPUT, required=True, help="Where to write the cases, as JSON lines.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="What FILE is.  [default: by its records]")
-@click.option("--answers", type=INPUT, help="BFCL's accepted answers, when they are not where BFCL keeps them.")
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many cases.")
-@click.option("--sample", type=click.IntRange(1), help="Only so many cases, drawn at random.")
+@click.option(
+    "--format", type=LazyChoice(_format_names), help="The format of FILE.  [default: detected from its records]"
+)
+@click.option("--answers", type=INPUT, help="BFCL's accepted answers, if they are not where BFCL keeps them.")
+@click.option("--limit", type=click.IntRange(1), help="Take only this many cases, the first ones.")
+@click.option("--sample", type=click.IntRange(1), help="Take only this many cases, drawn at random.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same sample.")
 def import_(
     file: Path,
     output: Path,
-    form: str | None,
+    format: str | None,  # noqa: A002 - the option's own name, which its messages use
     answers: Path | None,
     limit: int | None,
     sample: int | None,
     seed: int,
 ) -> None:
-    """Make cases of a file of fine-tuning or benchmark data.
+    """Turn fine-tuning or benchmark data into cases.
 
-    FILE holds JSON lines or one JSON array, in OpenAI's fine-tuning format, of BFCL v3 or v4, ShareGPT as Hermes and
-    others use it, or xLAM (APIGen). A conversation makes one case: the assistant's last turn is the answer that is
-    expected, the last call in it where there is one, and what was said before is the question. Of several calls at once
-    the first is expected. An answer without a call makes a case that expects none.
+    FILE is JSON lines or one JSON array: OpenAI's fine-tuning format, BFCL v3 or v4, ShareGPT the way Hermes and others
+    use it, or xLAM (APIGen).
 
-    What cannot be used is counted on standard error, with the reason.
+    Each conversation becomes one case. The assistant's last turn is the expected answer, and everything before it is
+    the question. If that turn has several calls in a row, the last one is expected; of calls made at once, the first.
+    A turn without a call becomes a case that expects no call.
+
+    Records that cannot be used are counted on standard error, with the reason.
     """
+    from loracheck.cases.importers import import_cases, write_cases
+    from loracheck.cases.read import read_text_file
     from loracheck.errors import CasesError
-    from loracheck.suite.importers import import_cases, write_cases
 
     if limit and sample:
         raise click.UsageError("--limit and --sample exclude each other")
@@ -77,43 +83,42 @@ def import_(
         raise click.UsageError(f"-o {output}: this is the file to import; name another")
     if not output.absolute().parent.is_dir():
         raise click.UsageError(f"-o {output}: the folder does not exist; make it first")
-    found = import_cases(file, form, answers=answers, limit=limit, sample=sample, seed=seed)
-    _tell("not used", [(skipped.line, skipped.reason) for skipped in found.skipped])
-    _tell("used, but", found.notes)
-    if not found.cases:
+    imported = import_cases(read_text_file(file), format, answers=answers, limit=limit, sample=sample, seed=seed)
+    _tell("not used", [(skipped.line, skipped.reason) for skipped in imported.skipped])
+    _tell("used, but", imported.notes)
+    if not imported.cases:
         raise CasesError(f"{file}: no record could be used")
-    write_cases(output, found.cases)
-    quiet = sum(case.expect == "no_call" for case in found.cases)
-    click.echo(f"wrote {output}: {len(found.cases)} cases, {quiet} of them without a call")
+    write_cases(output, imported.cases)
+    no_calls = sum(case.expect == "no_call" for case in imported.cases)
+    click.echo(f"wrote {output}: {counted(len(imported.cases), 'case')}, {no_calls} of them without a call")
 
 
 @cases.command("list", epilog="\b\nExample:\n  loracheck cases list")
 def list_() -> None:
     """List the built-in packs of cases."""
-    from loracheck.suite.load import PACKS, load_pack, pack_names
+    from loracheck.cases.load import PACKS, load_pack, pack_names
 
     table = _table("pack", "cases", "tools", "no call", "")
     for name in pack_names():
         pack = load_pack(name)
         tools = {tool.name for case in pack for tool in case.surface}
-        quiet = sum(case.expect == "no_call" for case in pack)
-        table.add_row(name, str(len(pack)), str(len(tools)), str(quiet), PACKS[name])
+        no_calls = sum(case.expect == "no_call" for case in pack)
+        table.add_row(name, str(len(pack)), str(len(tools)), str(no_calls), PACKS[name])
     _print(table)
 
 
 @cases.command(epilog="\b\nExamples:\n  loracheck cases show core\n  loracheck cases show my.jsonl --id 12 --json")
 @click.argument("pack")
-@click.option("--id", "case_id", help="Only this case, with all it says.")
+@click.option("--id", "case_id", help="Show only this case, in full.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines instead of a table.")
 def show(pack: str, case_id: str | None, as_json: bool) -> None:
     """Show the cases of a built-in PACK, or of a file of cases."""
     import json
 
+    from loracheck.cases.load import find_cases
     from loracheck.errors import CasesError
-    from loracheck.report.text import visible
-    from loracheck.suite.load import find_cases
 
-    chosen: tuple[Case, ...] = find_cases(pack)
+    chosen = find_cases(pack)
     if case_id is not None:
         chosen = tuple(case for case in chosen if case.id == case_id)
         if not chosen:
@@ -129,19 +134,16 @@ def show(pack: str, case_id: str | None, as_json: bool) -> None:
         table = _table("id", "expects", "tools", "request")
         for case in chosen:
             expected = "no call" if case.expect == "no_call" else visible(case.gold or "")
-            # A request may be a page long, and is to be recognized here.
-            table.add_row(visible(case.id), expected, str(len(case.surface)), _start(visible(case.question)))
+            # A request may be a page long, and its beginning is enough to recognize it.
+            request = visible(case.question)
+            if len(request) > _LONGEST_REQUEST:
+                request = f"{request[: _LONGEST_REQUEST - 1]}…"
+            table.add_row(visible(case.id), expected, str(len(case.surface)), request)
         _print(table)
-
-
-def _start(text: str) -> str:
-    return text if len(text) <= _LONGEST_REQUEST else f"{text[: _LONGEST_REQUEST - 1]}…"
 
 
 def _tell(title: str, remarks: Iterable[tuple[int, str]]) -> None:
     """A table of remarks on standard error, the most frequent first."""
-    from loracheck.report.text import visible
-
     lines: dict[str, list[int]] = {}
     for line, remark in remarks:
         lines.setdefault(remark, []).append(line)
@@ -149,12 +151,12 @@ def _tell(title: str, remarks: Iterable[tuple[int, str]]) -> None:
         return
     table = _table("records", "lines", title)
     ranked = sorted(lines.items(), key=lambda item: -len(item[1]))
-    for remark, found in ranked[:_REASONS_SHOWN]:
-        more = ", …" if len(found) > _LINES_SHOWN else ""
-        table.add_row(str(len(found)), ", ".join(map(str, found[:_LINES_SHOWN])) + more, visible(remark))
+    for remark, numbers in ranked[:_REASONS_SHOWN]:
+        more = ", …" if len(numbers) > _LINES_SHOWN else ""
+        table.add_row(str(len(numbers)), ", ".join(map(str, numbers[:_LINES_SHOWN])) + more, visible(remark))
     rest = ranked[_REASONS_SHOWN:]
     if rest:
-        table.add_row(str(sum(len(found) for _, found in rest)), "", f"{len(rest)} other reasons")
+        table.add_row(str(sum(len(numbers) for _, numbers in rest)), "", f"{len(rest)} other reasons")
     _print(table, stderr=True)
 
 

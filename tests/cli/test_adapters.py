@@ -1,19 +1,29 @@
-"""`null`, `inspect` and `report`: commands about one file."""
+"""`inspect`, `convert` and `null`: commands about adapter files."""
 
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
-from adapters.factory import write_adapter
-from loracheck.adapters import read_adapter, sha256_of
+from loracheck.files import sha256_of
+from loracheck.models import read_adapter
+from models.factory import N_EMBD, N_VOCAB, write_adapter
+from models.peft_factory import lora, write_base, write_peft
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from suite_factory import Files
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, a conversion here is none that takes long."""
+    monkeypatch.setattr("loracheck.cli.adapters._PATIENCE", 3600.0)
 
 
 def table(out: str) -> dict[str, str]:
@@ -106,11 +116,48 @@ def test_inspect_names_what_is_wrong_with_a_file(loracheck: Any, files: Files, t
         assert done.err.startswith(f"Error: {path}: ")
 
 
-@pytest.mark.parametrize("content", [None, "", "{}", '{"schema_version": 99}', '{"schema_version": 1}'])
-def test_report_refuses_what_is_no_report(loracheck: Any, tmp_path: Path, content: str | None) -> None:
-    path = tmp_path / "out.json"
-    if content is not None:
-        path.write_text(content, encoding="utf-8")
-    done = loracheck("report", path)
+def test_convert_says_what_it_wrote(loracheck: Any, tmp_path: Path) -> None:
+    peft, base = write_peft(tmp_path / "peft", rank_pattern={}), write_base(tmp_path / "base.gguf")
+    for extra, dtype in (((), "F32"), (("--outtype", "f16"), "F16")):
+        out = tmp_path / "out.gguf"
+        done = loracheck("convert", peft, "--base", base, "-o", out, *extra)
+        assert done.out == f"wrote {out}: 14 pairs, rank 4, alpha 8, {out.stat().st_size:,} bytes\n"
+        assert (done.code, done.err) == (0, "")
+        assert read_adapter(out).dtypes == (dtype,)
+
+
+def test_convert_names_what_it_leaves_out(loracheck: Any, tmp_path: Path) -> None:
+    tensors = lora("lm_head", (N_VOCAB, N_EMBD))
+    tensors["base_model.model.lm_head.base_layer.weight"] = np.zeros((N_VOCAB, N_EMBD))  # (vocab, embd)
+    peft, base = write_peft(tmp_path / "peft", tensors), write_base(tmp_path / "base.gguf", tied=False)
+    done = loracheck("convert", peft, "--base", base, "-o", tmp_path / "out.gguf")
+    assert done.code == 0
+    assert done.err == "left out base_model.model.lm_head.base_layer.weight: a copy of the base's own weights\n"
+
+
+def test_convert_refuses_by_name_and_writes_nothing(loracheck: Any, tmp_path: Path) -> None:
+    peft, base = write_peft(tmp_path / "peft", use_dora=True), write_base(tmp_path / "base.gguf")
+    done = loracheck("convert", peft, "--base", base, "-o", tmp_path / "out.gguf")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"Error: {path}: ")
+    assert done.err.startswith(f"Error: {peft / 'adapter_config.json'}: use_dora is true: ")
+    assert not (tmp_path / "out.gguf").exists()
+
+
+def test_convert_speaks_up_when_it_takes_long(loracheck: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from loracheck.models.peft import convert
+
+    def slow(*args: Any) -> Any:
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join()
+        return convert(*args)
+
+    monkeypatch.setattr("loracheck.cli.adapters._PATIENCE", 0.0)
+    monkeypatch.setattr("loracheck.models.peft.convert", slow)
+    peft, base = write_peft(tmp_path / "peft"), write_base(tmp_path / "base.gguf")
+    done = loracheck("convert", peft, "--base", base, "-o", tmp_path / "out.gguf")
+    assert (done.code, done.err) == (0, f"converting {peft} ...\n")
+
+
+def test_convert_shows_examples(loracheck: Any) -> None:
+    assert "loracheck convert my-adapter --base model.gguf -o my-adapter.gguf" in loracheck("convert", "--help").out

@@ -1,0 +1,158 @@
+"""`loracheck report`, `diff` and `score`: what is known already, shown, compared and judged without a model."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from loracheck.cli.options import COLOR, INPUT, OUTPUT
+from loracheck.report import FORMS, write_text
+
+_LONGEST_LINE = 64 * 2**20
+
+REPORT_EXAMPLES = """\b
+Examples:
+  loracheck report out.json
+  loracheck report out.json --format html -o out.html
+  loracheck report out.json --format markdown >> comment.md
+  loracheck report out.json --limit assert_validity_delta_gte=-0.10
+  loracheck report out.json --limit tools_intact.assert_z_gte=2 --format json"""
+
+
+def limit_and_bound(text: str) -> tuple[str, float]:
+    """assert_…=NUMBER, or NAME.assert_…=NUMBER for one probe."""
+    limit, equals, number = text.rpartition("=")
+    try:
+        bound = float(number)
+    except ValueError:
+        bound = math.nan
+    if not equals or not math.isfinite(bound):
+        raise click.BadParameter(f"{text!r}: write LIMIT=NUMBER, such as assert_validity_delta_gte=-0.10")
+    return limit, bound
+
+
+@click.command(epilog=REPORT_EXAMPLES)
+@click.argument("file", type=INPUT)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", *FORMS]),
+    default="terminal",
+    show_default=True,
+    help="Markdown is for pull requests, JUnit XML for CI, HTML for a browser.",
+)
+@click.option("-o", "--output", type=OUTPUT, help="Write to this file instead of standard output.")
+@click.option(
+    "--limit",
+    "limits",
+    type=limit_and_bound,
+    metavar="[NAME.]LIMIT=NUMBER",
+    multiple=True,
+    help="Judge the same answers by another limit; all probes, or one as NAME.assert_…  May repeat.",
+)
+@COLOR
+def report(
+    file: Path, form: str, output: Path | None, limits: tuple[tuple[str, float], ...], color: bool | None
+) -> None:
+    """Show a report that `loracheck check --json` wrote, or the one that other limits would have given.
+
+    The exit code is 0 whatever the verdict is.
+    """
+    from loracheck.judge import judge_again
+    from loracheck.report.json import read_report
+    from loracheck.report.terminal import as_text, show
+
+    shown = read_report(file)
+    if limits:
+        shown = judge_again(shown, dict(limits))
+    if form == "terminal" and output is None:
+        show(shown, color=color)
+        return
+    text = as_text(shown, color=bool(color)) if form == "terminal" else FORMS[form].render(shown)
+    if output is None:
+        # As bytes of UTF-8, which XML and HTML say they are, whatever the terminal's encoding is.
+        click.echo(text.encode(), nl=False)
+    else:
+        write_text(output, text)
+
+
+DIFF_EPILOG = """\b
+Examples:
+  loracheck diff yesterday.json today.json
+  loracheck diff release.json candidate.json --html diff.html
+
+\b
+Exit codes: 0 B is not worse, 1 B is worse, 2 bad input, or nothing in common.
+B is worse when, in a probe that both have,
+  - its adapter makes fewer valid calls on the shared cases than A's, by more
+    than B's limit assert_validity_delta_gte (-0.05);
+  - its wrong tool names are over B's limit assert_hallucination_lte (0.10),
+    and A's were not;
+  - or its verdict is fail or error where A's was pass."""
+
+
+@click.command(epilog=DIFF_EPILOG)
+@click.argument("a", type=INPUT)
+@click.argument("b", type=INPUT)
+@click.option("--json", "json_file", type=OUTPUT, help="Write the whole diff here.")
+@click.option("--html", "html_file", type=OUTPUT, help="Write it as a page for the browser.")
+@COLOR
+@click.pass_context
+def diff(
+    ctx: click.Context, /, a: Path, b: Path, json_file: Path | None, html_file: Path | None, color: bool | None
+) -> None:
+    """Compare two reports, A and B: figures, verdicts, and the cases that flipped.
+
+    Cases are matched by the name of their probe and their id. Says so when models, cases or settings differ.
+    """
+    from loracheck.report.diff import diff as compare
+    from loracheck.report.diff.show import show_diff, to_json
+    from loracheck.report.json import read_report
+
+    comparison = compare(read_report(a), read_report(b))
+    if json_file is not None:
+        write_text(json_file, to_json(comparison))
+    if html_file is not None:
+        from loracheck.report.html import to_html
+
+        write_text(html_file, to_html(comparison, a.name, b.name))
+    show_diff(comparison, color=color)
+    ctx.exit(1 if comparison.worse else 0)
+
+
+@click.command(epilog="\b\nExamples:\n  loracheck score recorded.jsonl\n  cat recorded.jsonl | loracheck score -")
+@click.argument("file", type=click.File("r", encoding="utf-8-sig", errors="replace"))
+@click.pass_context
+def score(ctx: click.Context, file: TextIO) -> None:
+    """Judge recorded answers, one JSON object a line, and print one JSON result a line.
+
+    A line holds cases, base_outputs and ft_outputs (lists of equal length), and may hold null_stats, seed,
+    allowed_tools and the assert_* limits. A bad line is reported with its number on standard error; the good ones are
+    still scored, and the exit code is 2.
+    """
+    import json
+
+    from loracheck.errors import InputError
+    from loracheck.scoring import score_recorded
+    from loracheck.text import counted, visible
+
+    bad = 0
+    # A line without an end, as /dev/zero has, would fill the memory.
+    for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), ""), 1):
+        if len(line) == _LONGEST_LINE:
+            raise InputError(f"{file.name}:{number}: a line of more than {_LONGEST_LINE:,} characters")
+        if not line.strip():
+            continue
+        try:
+            result = score_recorded(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            bad += 1
+            click.echo(f"{file.name}:{number}: {visible(str(error))}", err=True)
+            continue
+        click.echo(json.dumps(result))
+    if bad:
+        click.echo(counted(bad, "bad line"), err=True)
+        ctx.exit(2)
