@@ -23,7 +23,7 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 model: install  ## fetch the demo's base model (98 MB) if it is not there yet
-	@$(BIN)/python -m loracheck.base_model
+	@$(BIN)/python -m loracheck.demo
 
 demo: install  ## check three real adapters: one passes, two fail
 	@$(BIN)/loracheck demo

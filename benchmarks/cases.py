@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from loracheck import base_model
-from loracheck.adapters import chat_template, read_model_header
-from loracheck.demo import adapter_file
+from loracheck.cases.load import load_pack
+from loracheck.demo import adapter_file, find_model
+from loracheck.models import chat_template, read_model_header
 from loracheck.prompts import render_chat
-from loracheck.suite.load import load_pack
 
-BASE = base_model.find()
+BASE = find_model()
 ADAPTER = adapter_file("toolcaller")
 MAX_NEW_TOKENS = 64
 SURFACE = 6

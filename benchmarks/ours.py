@@ -8,10 +8,8 @@ import time
 from pathlib import Path
 
 from cases import ADAPTER, MAX_NEW_TOKENS, peak_mb, prompts, tell
-
-from loracheck.adapters import sha256_of
-from loracheck.engine import AdapterUse, Prompt, Settings, View, default_threads
-from loracheck.engine.identity import llama_identity, model_identity
+from loracheck.cases.suite import default_threads
+from loracheck.engine import AdapterUse, Prompt, Settings, View
 from loracheck.engine.llama import LlamaEngine
 from loracheck.engine.native import llama_cpp
 from loracheck.engine.stored import StoredEngine
@@ -37,21 +35,18 @@ def main() -> None:
     model, count, mode = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     settings = Settings(threads=default_threads())
     work = [Prompt(str(i), text, MAX_NEW_TOKENS) for i, text in enumerate(prompts(count))]
-    base, ft = View("base"), View("ft", (AdapterUse(ADAPTER),))
+    base, tuned = View("base", model), View("adapter", model, (AdapterUse(ADAPTER),))
     llama_cpp.llama_decode = timed_decode
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "answers.sqlite") as store:
-        identity = {**model_identity(model, settings, sha256_of), **llama_identity(sha256_of)}
         if mode == "everyday":
             # A first check of some other adapter has left the base's answers in the store.
-            engine = StoredEngine(store, lambda: LlamaEngine(model, settings), identity)
-            answer_all(engine, base, work)
-            engine.close()
+            with LlamaEngine(settings) as engine:
+                answer_all(StoredEngine(store, engine), base, work)
         global in_decode
         in_decode = 0.0
         began = time.perf_counter()
-        engine = StoredEngine(store, lambda: LlamaEngine(model, settings), identity)
-        tokens = sum(answer_all(engine, view, work) for view in (base, ft))
-        engine.close()
+        with LlamaEngine(settings) as engine:
+            tokens = sum(answer_all(StoredEngine(store, engine), view, work) for view in (base, tuned))
         seconds = time.perf_counter() - began
     tell(seconds=seconds, peak_mb=peak_mb(), tokens=tokens, outside_decode=1 - in_decode / seconds)
 

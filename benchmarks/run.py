@@ -16,10 +16,9 @@ import time
 from pathlib import Path
 
 from cases import ADAPTER, BASE
-
-from loracheck.engine import default_threads, llama_log
-from loracheck.engine.native import llama_cpp
-from loracheck.provenance import llama_cpp_version
+from loracheck.cases.suite import default_threads
+from loracheck.engine.identity import llama_cpp_version
+from loracheck.engine.native import capture_log, llama_cpp
 from loracheck.scoring import score_recorded
 
 HERE = Path(__file__).parent
@@ -42,7 +41,7 @@ def contender(script: str, *arguments: object, python: str = sys.executable) -> 
 
 
 def quantized(folder: Path, name: str, number: int) -> Path:
-    llama_log.capture()
+    capture_log()
     path = folder / f"{name}.gguf"
     params = llama_cpp.llama_model_quantize_default_params()
     params.ftype, params.allow_requantize = number, True

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 
-from cases import ADAPTER, MAX_NEW_TOKENS, peak_mb, prompts, tell
 from llama_cpp import Llama
 
-from loracheck.engine import default_threads
+from cases import ADAPTER, MAX_NEW_TOKENS, peak_mb, prompts, tell
+from loracheck.cases.suite import default_threads
 
 
 def main() -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import gguf
 import torch
-from cases import ADAPTER, MAX_NEW_TOKENS, peak_mb, prompts, tell
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from cases import ADAPTER, MAX_NEW_TOKENS, peak_mb, prompts, tell
 
 MODULES = {
     "attn_q": "self_attn.q_proj",

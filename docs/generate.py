@@ -1,8 +1,8 @@
 """Writes what the code already knows into docs/: `python docs/generate.py`; with --check, only says what is stale.
 
-cli.md is made from --help, suite.md from the models of the suite file. In all other pages a block that starts with
-```console has a command in its first line, and below it the output is put that the command gives for an adapter
-mine.gguf; there is no base model.
+cli.md is made from --help, suite.md from the models of the suite file. On the other pages, a ```console block has a
+command in its first line, and the lines below it are what that command prints. The commands find an adapter mine.gguf
+in their folder, and no base model.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from loracheck.cases.case import Case, Message, Tool
+from loracheck.cases.entries import Entry
+from loracheck.cases.suite import AdapterEntry, BaseEntry, Defaults, FtEntry, Models
 from loracheck.cli.main import cli
-from loracheck.probes.base import Probe
+from loracheck.probes import suite_type
 from loracheck.scoring.dialects import DIALECTS
-from loracheck.suite.case import Case, Message, Tool
-from loracheck.suite.suite import AdapterEntry, BaseEntry, Defaults, FtEntry, Models, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,18 +47,18 @@ CLI_HEAD = """\
 SUITE_HEAD = """\
 # The suite file
 
-<!-- Written by `make docs` from the models in src/loracheck/suite and src/loracheck/probes. -->
+<!-- Written by `make docs` from the models in src/loracheck/cases. -->
 
 ```yaml
 {example}```
 
-Relative paths start at the folder of the file. What the command line says wins over it. A key that is not listed here,
-a key that stands twice, a name that is used twice: each is refused with file, line and fix. `yes`, `on` and dates are
-words here, as in JSON.
+Relative paths start at the file's folder, and options on the command line win over the file. A key that is not listed
+here, a key that is there twice, or a name that is used twice is an error, and the message gives the file, the line and
+the fix. `yes`, `on` and dates are plain text here, as in JSON.
 """
 
 NAMES: dict[Model, str] = {
-    Suite: "The file",
+    suite_type(): "The file",
     Models: "models",
     BaseEntry: "base",
     FtEntry: "ft",
@@ -93,7 +94,7 @@ def _help(context: click.Context, level: int) -> Iterator[str]:
 
 def suite_page() -> str:
     head = SUITE_HEAD.format(example=(DOCS / "example.yaml").read_text(encoding="utf-8"))
-    return head + "".join(map(_section, models_below(Suite))) + _dialects()
+    return head + "".join(map(_section, models_below(suite_type()))) + _dialects()
 
 
 def _dialects() -> str:
@@ -108,10 +109,10 @@ def _plain(text: str) -> str:
 
 def models_below(model: Model) -> list[Model]:
     """The model and those inside it, each where it first occurs."""
-    found = [model]
+    models = [model]
     for field in model.model_fields.values():
-        found += [below for inner in _models_in(field.annotation) for below in models_below(inner)]
-    return list(dict.fromkeys(found))
+        models += [below for inner in _models_in(field.annotation) for below in models_below(inner)]
+    return list(dict.fromkeys(models))
 
 
 def _models_in(annotation: Any) -> Iterator[Model]:
@@ -132,8 +133,8 @@ def _section(model: Model) -> str:
 
 
 def fields(model: Model) -> dict[str, FieldInfo]:
-    """The fields to explain: the name and kind that every probe has are explained once."""
-    common = Probe.model_fields if issubclass(model, Probe) else {}
+    """The fields to explain: the name and kind that every entry has are explained once."""
+    common = Entry.model_fields if issubclass(model, Entry) else {}
     return {name: field for name, field in model.model_fields.items() if name not in common}
 
 
@@ -141,21 +142,19 @@ def meanings(model: Model) -> dict[str, str]:
     """The docstrings under a model's fields. They are read here: pydantic would read them at every start."""
     (written,) = ast.parse(dedent(inspect.getsource(model))).body
     assert isinstance(written, ast.ClassDef)
-    found = {}
+    docstrings = {}
     for field, below in zip(written.body, written.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            found[ast.unparse(field.target)] = " ".join(str(below.value.value).split())
-    return found
+            docstrings[ast.unparse(field.target)] = " ".join(str(below.value.value).split())
+    return docstrings
 
 
 def _name(model: Model) -> str:
-    return model.model_fields["kind"].default if issubclass(model, Probe) else NAMES[model]
+    return model.model_fields["kind"].default if issubclass(model, Entry) else NAMES[model]
 
 
 def _about(model: Model) -> list[str]:
-    # A kind of probe has a file to itself, which says what it is.
-    said = model.__doc__ or (inspect.getmodule(model).__doc__ if issubclass(model, Probe) else None)
-    return [said.strip(), ""] if said else []
+    return [model.__doc__.strip(), ""] if model.__doc__ else []
 
 
 def _takes(field: FieldInfo) -> str:
@@ -177,7 +176,7 @@ def _kind(annotation: Any, s: str = "") -> str:
         return f"list of {_kind(inner[0], 's')}"
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         name = _name(annotation)
-        return f"[{name}{'' if issubclass(annotation, Probe) else s}](#{name})"
+        return f"[{name}{'' if issubclass(annotation, Entry) else s}](#{name})"
     return WORDS[origin or annotation] + s
 
 

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
+from loracheck import load_suite
+from loracheck.cases.entries import Entry
 from loracheck.cli.main import cli
-from loracheck.probes.base import Probe
-from loracheck.suite.load import load_suite
-from loracheck.suite.suite import Suite
+from loracheck.probes import KINDS, suite_type
+from test_pytest_plugin import MARKED, QUICK, write_suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytest_plugins = "pytester"
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -61,14 +64,19 @@ def test_every_command_and_option_is_documented(path: str, command: click.Comman
 
 
 def test_every_key_of_the_suite_file_has_a_meaning() -> None:
-    # The page explains these two itself.
-    assert set(Probe.model_fields) == {"name", "kind"}
-    for model in GENERATOR["models_below"](Suite):
+    # The page explains these two where it explains `suite`.
+    assert set(Entry.model_fields) == {"name", "kind"}
+    for model in GENERATOR["models_below"](suite_type()):
         assert set(GENERATOR["fields"](model)) <= set(GENERATOR["meanings"](model)), model
 
 
+def test_every_kind_of_probe_has_a_section() -> None:
+    for kind in KINDS:
+        assert f"\n## {kind}\n" in text(DOCS / "suite.md")
+
+
 def test_the_example_suite_loads() -> None:
-    assert load_suite(DOCS / "example.yaml").suite[-1].name == "tools_intact"
+    assert load_suite(DOCS / "example.yaml").entries[-1].name == "tools_intact"
 
 
 def slugs(page: Path) -> set[str]:
@@ -100,6 +108,17 @@ def test_what_the_page_on_the_verdict_shows_is_what_the_readme_shows() -> None:
     assert shown
     for block in shown:
         assert block in text(ROOT / "README.md")
+
+
+def test_the_engine_on_the_page_about_ci_answers_instead_of_llama_cpp(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loracheck.engine.child._Child", lambda *_, **__: pytest.fail("llama.cpp was started"))
+    (conftest,) = re.findall(r"```py\n(.*?)```", text(DOCS / "ci.md"), re.DOTALL)
+    write_suite(pytester.path)
+    pytester.makeconftest(conftest)
+    pytester.makepyfile(test_tools=MARKED)
+    pytester.runpytest_inprocess(*QUICK).assert_outcomes(passed=5)
 
 
 def messages() -> Iterator[str]:

@@ -6,13 +6,19 @@ import re
 import shlex
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
+import click
 import pytest
 
-from adapters.peft_factory import lora, write_peft
-from loracheck.cli.main import cli, run
+from loracheck import api
+from loracheck.cli.check import EXIT_CODES
+from loracheck.cli.main import INTERRUPTED, cli, run
+from loracheck.errors import InputError, NoEffectError
+from models.peft_factory import lora, write_peft
 from real import BASE, TOOLCALLER, needs_base
+from suite_factory import answering, write_files
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,6 +49,39 @@ def test_make_knows_the_target(command: str) -> None:
 def test_every_command_is_listed() -> None:
     for name in cli.commands:
         assert f"\n| `{name}` |" in README
+
+
+@pytest.mark.parametrize("command", commands("loracheck"))
+def test_the_command_line_knows_every_option(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("recorded.jsonl").touch()
+    _, *words = shlex.split(command)
+    called: click.Command = cli
+    while isinstance(called, click.Group):
+        called = called.commands[words.pop(0)]
+    with called.make_context(called.name, words):
+        pass
+
+
+def test_the_table_of_exit_codes_has_every_code() -> None:
+    table = README.partition("\n## Exit codes\n")[2].partition("\n## ")[0]
+    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)}
+    assert listed == {*EXIT_CODES.values(), InputError.exit_code, NoEffectError.exit_code, INTERRUPTED}
+
+
+def test_the_python_runs_without_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("python")
+    files = write_files(tmp_path)
+    files.base.rename("model.gguf")
+    files.adapter.rename("mine.gguf")
+    Path("tools.yaml").write_text(blocks("yaml")[0].replace("prompt: chat", "prompt: raw"), encoding="utf-8")
+    monkeypatch.setattr(api, "check", partial(api.check, engine=answering()))
+    exec(code, {})
+    assert capsys.readouterr().out.split()[0] in ("pass", "fail")
+    assert Path("out.html").is_file()
 
 
 @pytest.mark.engine

@@ -10,19 +10,19 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loracheck.adapters import chat_template, read_model_header
+from loracheck.cases.load import find_cases
 from loracheck.engine import AdapterUse, Prompt, Settings, View
 from loracheck.engine.llama import LlamaEngine
-from loracheck.probes.trial import expectation_of, read_side
+from loracheck.models import chat_template, read_model_header
+from loracheck.probes.reading import expectation_of
 from loracheck.prompts import render_chat
-from loracheck.scoring.dialects import PLAIN
-from loracheck.suite.load import find_cases
+from loracheck.scoring import Answer, read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loracheck.probes.trial import Side
-    from loracheck.suite.case import Case
+    from loracheck.cases.case import Case
+    from loracheck.scoring import Reading
 
 MODELS = Path(__file__).resolve().parent.parent
 BASE = MODELS / "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -45,21 +45,21 @@ def main() -> None:
     parser.add_argument("--answers", action="store_true", help="print every answer")
     args = parser.parse_args()
     _say(f"{'cases':6}{'view':24}{'count':>6}{'valid':>8}{'right name':>12}{'exact arguments':>17}")
-    with LlamaEngine(args.base, Settings()) as engine:
+    with LlamaEngine(Settings()) as engine:
         for source in args.cases:
             cases = [case for case in find_cases(source) if case.expect == "call"]
             prompts = _render(cases, args.base)
             for name in args.views:
                 uses = tuple(AdapterUse(args.adapters / f"{a}.gguf") for a in VIEWS[name])
-                answers = dict(engine.answer(View(name, uses), prompts))
-                sides = [
-                    read_side(case, expectation_of(case), answers[i], None, PLAIN, strict=False)
+                answers = dict(engine.answer(View(name, args.base, uses), prompts))
+                readings = [
+                    read_answer(expectation_of(case), Answer(answers[i].text, answers[i].truncated), None)
                     for i, case in enumerate(cases)
                 ]
-                _say(f"{Path(source).stem:6}{name:24}{len(cases):6}{_figures(sides)}")
+                _say(f"{Path(source).stem:6}{name:24}{len(cases):6}{_figures(readings)}")
                 if args.answers:
-                    for case, side in zip(cases, sides, strict=True):
-                        _say(f"    {'ok ' if side.exact else 'BAD'} {case.id:24} {side.completion.text!r}")
+                    for i, (case, reading) in enumerate(zip(cases, readings, strict=True)):
+                        _say(f"    {'ok ' if reading.exact else 'BAD'} {case.id:24} {answers[i].text!r}")
 
 
 def _render(cases: Sequence[Case], base: Path) -> list[Prompt]:
@@ -75,11 +75,11 @@ def _render(cases: Sequence[Case], base: Path) -> list[Prompt]:
     ]
 
 
-def _figures(sides: Sequence[Side]) -> str:
+def _figures(readings: Sequence[Reading]) -> str:
     """Shares of all cases; names and arguments count in valid calls only."""
-    valid = sum(side.reading.valid for side in sides) / len(sides)
-    named = sum(side.reading.outcome == "valid" for side in sides) / len(sides)
-    exact = sum(side.arguments_correct is True for side in sides) / len(sides)
+    valid = sum(reading.valid for reading in readings) / len(readings)
+    named = sum(reading.outcome == "valid" for reading in readings) / len(readings)
+    exact = sum(reading.arguments_correct is True for reading in readings) / len(readings)
     return f"{valid:8.1%}{named:12.1%}{exact:17.1%}"
 
 

@@ -21,7 +21,8 @@ from lora import ALL_LINEAR, adapted, attach, merge, unwrap
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from loracheck.prompts import ChatTemplate, render_chat
+from loracheck.models.model import ChatTemplate
+from loracheck.prompts import render_chat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
