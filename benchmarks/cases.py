@@ -8,7 +8,7 @@ from pathlib import Path
 from loracheck.cases.load import load_pack
 from loracheck.demo import adapter_file, find_model
 from loracheck.models import chat_template, read_model_header
-from loracheck.prompts import render_chat
+from loracheck.prompts.chat import render_chat
 
 BASE = find_model()
 ADAPTER = adapter_file("toolcaller")

@@ -10,7 +10,7 @@ from loracheck.cases.load import load_pack
 from loracheck.demo import adapter_file, find_model
 from loracheck.engine import AdapterUse, Prompt, View
 from loracheck.models import chat_template, read_model_header
-from loracheck.prompts import render_chat
+from loracheck.prompts.chat import render_chat
 
 # Looked up here, before the tests get cache folders of their own.
 BASE = find_model() or Path("no-model")

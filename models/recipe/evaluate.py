@@ -15,7 +15,7 @@ from loracheck.engine import AdapterUse, Prompt, Settings, View
 from loracheck.engine.llama import LlamaEngine
 from loracheck.models import chat_template, read_model_header
 from loracheck.probes.reading import expectation_of
-from loracheck.prompts import render_chat
+from loracheck.prompts.chat import render_chat
 from loracheck.scoring import Answer, read_answer
 
 if TYPE_CHECKING:

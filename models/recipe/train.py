@@ -22,7 +22,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from loracheck.models.model import ChatTemplate
-from loracheck.prompts import render_chat
+from loracheck.prompts.chat import render_chat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,7 +23,7 @@ from loracheck.models.model import parts_of_model
 from loracheck.models.peft import converted, is_peft_folder
 from loracheck.probes import KINDS
 from loracheck.probes.probe import Questions, Step, Views
-from loracheck.prompts import PromptFormat, prompt_format
+from loracheck.prompts.format import PromptFormat, prompt_format
 from loracheck.results import AdapterRecord, FileRecord, Provenance
 from loracheck.store import Store
 

@@ -22,7 +22,7 @@ from loracheck.models import (
     read_model_header,
     write_null,
 )
-from loracheck.prompts import render_chat
+from loracheck.prompts.chat import render_chat
 from models.factory import lora_tensors, write_adapter, write_model
 from real import BASE, TOOLCALLER
 from torture.damage import Damaged, damaged, first_layer, subject

@@ -14,7 +14,9 @@ from loracheck.checking import check
 from loracheck.errors import ModelError
 from loracheck.models.model import ChatTemplate
 from loracheck.processes import serving
-from loracheck.prompts import prompt_format, render_chat, rendering
+from loracheck.prompts import rendering
+from loracheck.prompts.chat import render_chat
+from loracheck.prompts.format import prompt_format
 from loracheck.prompts.rendering import render_apart
 from loracheck.report.json import render as to_json
 from suite_factory import CHAT_TEMPLATE, SEARCH, answering, make_case, make_suite, write_files
@@ -102,6 +104,24 @@ def test_all_prompts_together_have_a_limit_too(monkeypatch: pytest.MonkeyPatch) 
     assert render_apart(source, ASKED * 2) == ["1123456789"] * 2
     with pytest.raises(ModelError, match="writes more than 25 characters"):
         render_apart(source, ASKED * 3)
+
+
+def test_a_child_that_is_slow_to_start_gets_the_whole_of_a_request_that_no_pipe_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def slow(*called: object) -> list[str]:
+        *python, start = serving(*called)  # type: ignore[arg-type]
+        return [*python, f"import time; time.sleep(0.6); {start}"]
+
+    monkeypatch.setattr(rendering, "serving", slow)
+    long = [([{"role": "user", "content": "x" * 50_000}], []) for _ in range(20)]
+    prompts = render_apart(ChatTemplate("{{ messages[0].content }}"), long)
+    assert [len(prompt) for prompt in prompts] == [50_000] * 20
+
+
+def test_the_child_that_renders_need_not_wait_for_what_cases_and_reports_are_made_with() -> None:
+    code = "import sys, loracheck.prompts.rendering; print({'pydantic', 'numpy'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
 
 
 def test_a_child_that_dies_is_an_error_that_quotes_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from threading import Thread
 
 from loracheck.errors import ModelError
 from loracheck.models.model import ChatTemplate
@@ -38,7 +39,8 @@ def render_apart(template: ChatTemplate, asked: Sequence[tuple[Sequence[Message]
         start_new_session=True,
     ) as child:
         try:
-            replies, complaint = _converse(child, pickle.dumps((template, asked)), seconds)
+            _send(child, pickle.dumps((template, asked)))
+            replies, complaint = _listen(child, seconds)
         finally:
             child.kill()
     if child.returncode:
@@ -53,14 +55,27 @@ def render_apart(template: ChatTemplate, asked: Sequence[tuple[Sequence[Message]
     return prompts
 
 
-def _converse(child: subprocess.Popen[bytes], request: bytes | None, seconds: float) -> tuple[bytes, bytes]:
+def _send(child: subprocess.Popen[bytes], request: bytes) -> None:
+    """Write the request beside listening: it is longer than a pipe holds, and the child takes its time to start.
+
+    `communicate` would do that too, but it forgets what is left to write once its timeout has passed.
+    """
+    pipe, child.stdin = child.stdin, None
+    assert pipe is not None
+
+    def write() -> None:
+        # A child that has ended does not read on.
+        with contextlib.suppress(OSError), pipe:
+            pipe.write(request)
+
+    Thread(target=write, daemon=True).start()
+
+
+def _listen(child: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
     limit = time.monotonic() + seconds
     while True:
-        try:
-            return child.communicate(request, timeout=_GLANCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            # It was taken the first time.
-            request = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return child.communicate(timeout=_GLANCE_SECONDS)
         if time.monotonic() > limit:
             raise ModelError(f"the model's chat template took longer than {seconds:.0f} s; {WAY_OUT}")
         if sys.platform == "darwin" and _resident_bytes(child.pid) > MEMORY:
