@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from loracheck.cases import did_you_mean
 from loracheck.report import FORMS, write_text
 
 if TYPE_CHECKING:
@@ -32,11 +32,10 @@ class LazyChoice(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         names = list(self._names())
         if value not in names:
-            close = difflib.get_close_matches(str(value), names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"give one of {', '.join(names)}"
+            hint = did_you_mean(str(value), names) or f"; give one of {', '.join(names)}"
             # As the option is spelled, which need not be its parameter's name.
             what = param.opts[-1].lstrip("-") if param else self.name
-            self.fail(f"no {what} {value!r}; {hint}", param, ctx)
+            self.fail(f"no {what} {value!r}{hint}", param, ctx)
         return str(value)
 
 

@@ -131,9 +131,13 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _middle(a: list[str], b: list[str]) -> tuple[list[Span], list[Span]]:
+    whole = [Span("".join(a), changed=True)], [Span("".join(b), changed=True)]
+    # Asked first: the matcher indexes both texts as soon as it is made.
+    if len(a) * len(b) > _MOST_PAIRS:
+        return whole
     matcher = SequenceMatcher(None, a, b, autojunk=False)
-    if len(a) * len(b) > _MOST_PAIRS or matcher.ratio() < _ENOUGH_IN_COMMON:
-        return [Span("".join(a), changed=True)], [Span("".join(b), changed=True)]
+    if matcher.ratio() < _ENOUGH_IN_COMMON:
+        return whole
     left, right = [], []
     for tag, a_from, a_to, b_from, b_to in matcher.get_opcodes():
         left.append(Span("".join(a[a_from:a_to]), changed=tag != "equal"))
