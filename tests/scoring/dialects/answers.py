@@ -13,6 +13,12 @@ GOOD = {
     "phi4": f"<|tool_call|>[{JSON}]<|/tool_call|>",
     "gigachat": f"<|function_call|>{JSON}",
     "mistral": f"[TOOL_CALLS][{JSON}]",
+    "apertus": f'<|tools_prefix|>[{{"get_weather": {ARGS}}}]<|tools_suffix|>',
+    "internlm2": f"<|action_start|><|plugin|>\n{LLAMA}<|action_end|>",
+    "inkling": '<|message_model|>get_weather<|content_invoke_tool_json|>{"name": "get_weather", "args": '
+    + ARGS
+    + "}<|end_message|>",
+    "function_call": f"<function_call> {JSON}",
     "command_r": '<|START_ACTION|>[\n  {"tool_call_id": "0", "tool_name": "get_weather", "parameters": '
     + ARGS
     + "}\n]<|END_ACTION|>",
@@ -34,7 +40,20 @@ GOOD = {
     "<arg_value>3</arg_value>\n</tool_call>",
     "invoke": '<minimax:tool_call>\n<invoke name="get_weather"><parameter name="city">Oslo</parameter>\n'
     '<parameter name="days">3</parameter>\n</invoke>\n</minimax:tool_call>',
+    "minimax_m3": ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="get_weather">'
+    "]<]minimax[>[<city>Oslo]<]minimax[>[</city>"
+    "]<]minimax[>[<days>3]<]minimax[>[</days>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+    "kimi_k3": '<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|>'
+    '<|open|>argument key="city" type="string"<|sep|>Oslo<|close|>argument<|sep|>'
+    '<|open|>argument key="days" type="number"<|sep|>3<|close|>argument<|sep|>'
+    "<|close|>call<|sep|><|close|>tools<|sep|>",
+    "hy3": "<tool_calls>\n<tool_call>get_weather<tool_sep>\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n"
+    "<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>\n</tool_calls>",
+    "muse": '<|start|>assistant to=get_weather<|message|><atem:function_calls>\n<atem:invoke name="get_weather">\n'
+    '<atem:parameter name="city">Oslo</atem:parameter>\n<atem:parameter name="days">3</atem:parameter>\n'
+    "</atem:invoke>\n</atem:function_calls><|eom|>",
     "minicpm": '<function name="get_weather"><param name="city">Oslo</param><param name="days">3</param></function>',
+    "olmo3": "<function_calls>\nget_weather(city='Oslo', days=3)\n</function_calls>",
     "pythonic": '[get_weather(city="Oslo", days=3)]',
     "gemma": "<start_function_call>call:get_weather{city:<escape>Oslo<escape>,days:3}<end_function_call>",
     "harmony": f"<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{ARGS}<|call|>",

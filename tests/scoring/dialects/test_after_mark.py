@@ -35,6 +35,23 @@ ATTEMPT = Calls((), attempted=True)
             "command_r",
             'Plan: look.\nAction:\n```json\n[\n{"tool_name": "get_weather", "parameters": ' + ARGS + "}\n]```",
         ),
+        ("mistral", f"[TOOL_CALLS][{JSON}]\nI will tell you."),
+        ("mistral", f"[TOOL_CALLS]get_weather[ARGS]{ARGS}One moment."),
+        ("phi4", f"Let me see.\nfunctools[{JSON}]\nShall I go on?"),
+        ("hermes", f"<longcat_tool_call>\n{JSON}\n</longcat_tool_call>"),
+        ("apertus", f'<|tools_prefix|>[{{"get_weather": {ARGS}}}]'),
+        ("apertus", f"<|tools_prefix|>[{JSON}]<|tools_suffix|>"),
+        (
+            "apertus",
+            f'<|inner_prefix|>So.<|inner_suffix|><|tools_prefix|>[{{"get_weather": {ARGS}}}]<|tools_suffix|>So.',
+        ),
+        ("internlm2", f"<|action_start|> <|plugin|>{JSON}<|action_end|>\n"),
+        (
+            "inkling",
+            f'<|content_invoke_tool_json|>{{"name": "get_weather", "args": {ARGS}}}<|content_model_end_sampling|>',
+        ),
+        ("inkling", f'other<|content_invoke_tool_json|>{{"name": "get_weather", "args": {ARGS}}}'),
+        ("function_call", f"Sure.\n<function_call>{JSON}<|endoftext|>"),
         ("function_tag", f"<function=get_weather>\n{ARGS}\n"),
         ("functionary", f"get_weather\n{ARGS}"),
         ("functionary", f">>>all\nOne moment.>>>get_weather\n{ARGS}<|eot_id|>"),
@@ -61,6 +78,14 @@ def test_every_spelling_is_read(name, text):
         ("granite", f"<|tool_call|>[{JSON}"),
         ("phi4", "<|tool_call|>none<|/tool_call|>"),
         ("mistral", "[TOOL_CALLS]"),
+        ("mistral", f"[TOOL_CALLS][{JSON}] ]"),
+        ("mistral", f"[TOOL_CALLS]get_weather{ARGS}}}"),
+        ("phi4", f"functools[{JSON}]]"),
+        ("apertus", f'<|tools_prefix|>[{{"get_weather": {ARGS}}}'),
+        ("apertus", "<|tools_prefix|>get_weather<|tools_suffix|>"),
+        ("internlm2", "<|action_start|><|plugin|>get_weather<|action_end|>"),
+        ("inkling", "<|content_invoke_tool_json|>get_weather<|end_message|>"),
+        ("function_call", "<function_call> get_weather"),
         ("mistral", "[TOOL_CALLS]get_weather[ARGS]city=Oslo"),
         ("command_r", "Action: ```json\n[{'tool_name': 'get_weather'}]```"),
         ("function_tag", "<function=get_weather>city: Oslo</function>"),
@@ -103,6 +128,31 @@ def test_arguments_in_a_text_that_is_no_object_stay_text():
 def test_the_tool_that_stands_for_none_is_no_call(name):
     text = f'Action: ```json\n[{{"tool_name": "{name}", "parameters": {{}}}}]\n```'
     assert read_calls(text, "command_r") == Calls((), attempted=False)
+
+
+def test_granites_word_for_no_tool_is_no_call():
+    text = '<function_call> {"name": "no_function", "arguments": {}}'
+    assert read_calls(text, "function_call") == Calls((), attempted=False)
+
+
+def test_code_for_internlms_interpreter_is_no_call():
+    text = "<|action_start|><|interpreter|>\nprint({})<|action_end|>"
+    assert read_calls(text, "internlm2") == Calls((), attempted=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mistral", "[TOOL_CALLS][{0}, {0}]"),
+        ("mistral", "[TOOL_CALLS]get_weather{1}[TOOL_CALLS]get_weather[ARGS]{1}"),
+        ("apertus", '<|tools_prefix|>[{"get_weather": {1}}, {"get_weather": {1}}]<|tools_suffix|>'),
+        ("tool_calls", "<tool_calls>\n{0}\n{0}\n</tool_calls>"),
+        ("phi4", "functools[{0}, {0}]"),
+        ("function_call", "<function_call> {0}\n<function_call> {0}"),
+    ],
+)
+def test_several_calls_are_all_read(name, text):
+    assert read_calls(text.replace("{0}", JSON).replace("{1}", ARGS), name).calls == (CALL, CALL)
 
 
 def test_the_user_is_no_tool():

@@ -13,6 +13,7 @@ from .answers import CALL, JSON, LLAMA
         (f"Here:\n{LLAMA}\nDone.", 1),
         (f"{LLAMA}; {LLAMA}", 2),
         (f"<|python_tag|>{LLAMA};{LLAMA}<|eom_id|>", 2),
+        (f"<|python_tag|>{LLAMA}\n<|python_tag|>{LLAMA}", 2),
         ('{"type": "function", ' + LLAMA[1:], 1),
         (JSON, 1),
     ],
@@ -76,5 +77,22 @@ def test_plain_json_is_left_as_it_was_written():
     assert read_calls(LLAMA, "json").calls == ({"name": "get_weather", "parameters": CALL["arguments"]},)
 
 
-def test_plain_json_is_searched_for_in_reasoning_too():
-    assert read_calls(f"<think>{JSON}</think>", "json").calls == (CALL,)
+@pytest.mark.parametrize("thought", [f"<think>{JSON}</think>", f"{JSON}</think>", f"<think>{JSON}"])
+def test_plain_json_in_thinking_is_no_call(thought):
+    assert read_calls(thought, "json") == Calls((), attempted=False)
+
+
+def test_plain_json_in_thinking_does_not_win_over_the_answer():
+    assert read_calls(f'<think>{{"name": "f", "arguments": {{}}}}</think>{JSON}', "json").calls == (CALL,)
+
+
+@pytest.mark.parametrize(
+    "text", ["[{0}, {0}]", "Both:\n```json\n[\n  {0},\n  {0}\n]\n```", "[{0}, 1, {0}] is what I call.", "[[{0}, {0}]]"]
+)
+def test_the_calls_of_a_list_are_all_read_in_plain_json(text):
+    assert read_calls(text.replace("{0}", JSON), "json").calls == (CALL, CALL)
+
+
+@pytest.mark.parametrize("text", ['{0} [{"a": 1}, {"b": 2}]', "[{0}, ", "{0}\n{0}", '{"calls": [{"a": 1}]}'])
+def test_what_is_in_no_list_with_the_first_object_is_no_further_call(text):
+    assert len(read_calls(text.replace("{0}", JSON), "json").calls) == 1

@@ -1,100 +1,66 @@
+"""What is read of an answer whose thinking does not end."""
+
 import pytest
 
-from loracheck.scoring.dialects.dialect import BareText, typed, without_reasoning
+from loracheck.scoring.dialects import DIALECTS, Calls, read_calls
+
+from .answers import ARGS, CALL, GOOD, JSON
+
+MARKED = sorted(name for name, dialect in DIALECTS.items() if dialect.has_marks)
+BARE = sorted(DIALECTS.keys() - set(MARKED))
+OPEN = ["<think>So I write {}", "[THINK]So I write\n{}", "<|channel>thought\nSo I write\n{}"]
+
+
+def test_what_may_be_written_without_marks_has_none():
+    assert BARE == ["json", "llama3", "openai", "pythonic"]
+
+
+@pytest.mark.parametrize("thought", OPEN)
+@pytest.mark.parametrize("name", MARKED)
+def test_marks_tell_a_call_even_in_thinking_that_never_ends(name, thought):
+    assert read_calls(thought.format(GOOD[name]), name).calls == (CALL,)
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_marks_tell_a_call_in_thinking_that_the_prompt_opened(name):
+    assert read_calls(f"So I write\n{GOOD[name]}", name, thinking=True).calls == (CALL,)
+
+
+@pytest.mark.parametrize("thought", OPEN)
+@pytest.mark.parametrize("name", BARE)
+def test_without_marks_thinking_that_never_ends_holds_no_call_and_no_attempt(name, thought):
+    assert read_calls(thought.format(GOOD[name]), name) == Calls((), attempted=False)
+    assert read_calls(f"So I write {GOOD[name]}", name, thinking=True) == Calls((), attempted=False)
+
+
+@pytest.mark.parametrize("name", sorted(DIALECTS))
+def test_thinking_that_the_prompt_opened_and_the_answer_closes_is_not_read(name):
+    thought = GOOD[name].replace("Oslo", "Rome")
+    assert read_calls(f"I could say {thought}\n</think>\n\n{GOOD[name]}", name, thinking=True).calls == (CALL,)
+    assert read_calls(f"I could say {thought}\n</think>\n\nNo.", name, thinking=True) == Calls((), attempted=False)
+
+
+def test_the_answer_comes_ahead_of_the_thinking_behind_it():
+    text = f"{GOOD['hermes']}<think>or {GOOD['hermes'].replace('Oslo', 'Rome')}"
+    assert [call["arguments"]["city"] for call in read_calls(text, "hermes").calls] == ["Oslo", "Rome"]
 
 
 @pytest.mark.parametrize(
-    ("text", "answer"),
+    ("name", "with_marks"),
     [
-        ("plain", "plain"),
-        ("  <think>a</think> b ", "b"),
-        ("a</think>b", "b"),
-        ("a<think>b</think>c<think>d</think>e", "ace"),
-        ("<think>a<think>b</think>c", "c"),
-        ("a<think>b", "a"),
-        ("<think>", ""),
-        ("[THINK]a[/THINK]b", "b"),
-        ("<|channel>thought\na<channel|>b", "b"),
-        ("a<|end|>", "a<|end|>"),
-        ("<think>a</think>b</think>c", "b</think>c"),
+        ("pythonic", '<|tool_call_start|>[get_weather(city="Oslo", days=3)]<|tool_call_end|>'),
+        ("gemma", "```tool_code\nget_weather(city='Oslo', days=3)\n```"),
     ],
 )
-def test_only_the_answer_is_left(text, answer):
-    assert without_reasoning(text) == answer
+def test_where_marks_may_be_left_out_they_tell_a_call_all_the_same(name, with_marks):
+    assert read_calls(f"<think>So I write {with_marks}", name).calls == (CALL,)
 
 
-def value_of(text, schema=None, tools=None):
-    if tools is None:
-        tools = [{"name": "f", "parameters": {"type": "object", "properties": {} if schema is None else {"a": schema}}}]
-    value = typed({"name": "f", "arguments": {"a": BareText(text)}}, tools)["arguments"]["a"]
-    assert type(value) is not BareText
-    return value
+def test_fenced_json_in_thinking_that_never_ends_is_none_of_gemmas_marks():
+    assert read_calls(f"<think>So I write\n```json\n{JSON}\n```", "gemma") == Calls((), attempted=False)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("42", 42),
-        ("-1.5", -1.5),
-        ("true", True),
-        ("null", None),
-        ('{"b": [1]}', {"b": [1]}),
-        ("[1, 2]", [1, 2]),
-        ("Oslo", "Oslo"),
-        ('"Oslo"', '"Oslo"'),
-        ("", ""),
-        (" 42 apples", " 42 apples"),
-        ("{bad}", "{bad}"),
-    ],
-)
-def test_undeclared_text_is_the_json_it_spells(text, value):
-    assert value_of(text) == value
-    assert value_of(text, tools=[{"name": "g", "parameters": {"properties": {"a": {"type": "string"}}}}]) == value
-
-
-@pytest.mark.parametrize("text", ["42", "true", "null", '{"b": 1}', " x ", '"x"'])
-def test_a_declared_string_stays_the_text(text):
-    assert value_of(text, {"type": "string"}) == text
-
-
-@pytest.mark.parametrize(
-    ("schema", "text", "value"),
-    [
-        ({"type": "integer"}, "42", 42),
-        ({"type": "integer"}, "many", "many"),
-        ({"type": "boolean"}, "True", True),
-        ({"type": "boolean"}, " false ", False),
-        ({"type": "boolean"}, "yes", "yes"),
-        ({"type": ["string", "null"]}, "42", "42"),
-        ({"type": ["string", "null"]}, "null", None),
-        ({"type": ["integer", "string"]}, "42", 42),
-        ({"type": ["integer", "string"]}, "4.5", "4.5"),
-        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "42", "42"),
-        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "null", None),
-        ({"oneOf": [{"type": "array"}, {"type": "string"}]}, "[1]", [1]),
-        ({"type": "array"}, '{"a": 1}', {"a": 1}),
-    ],
-)
-def test_a_declared_type_decides(schema, text, value):
-    assert value_of(text, schema) == value
-    assert type(value_of(text, schema)) is type(value)
-
-
-@pytest.mark.parametrize(
-    "tools",
-    [
-        [{}],
-        [{"name": "f"}],
-        [{"name": "f", "parameters": None}],
-        [{"name": "f", "parameters": {"properties": []}}],
-        [{"name": "f", "parameters": {"properties": {"a": "integer"}}}],
-        [{"name": "f", "parameters": {"properties": {"a": {"type": 3, "anyOf": {"type": "string"}}}}}],
-    ],
-)
-def test_a_tool_that_declares_nothing_sensible_types_nothing(tools):
-    assert value_of("42", tools=tools) == 42
-
-
-def test_values_that_were_never_bare_are_left_alone():
-    call = {"name": "f", "arguments": {"a": "42"}}
-    assert typed(call, [{"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}]) is call
+def test_a_message_to_itself_is_no_call_however_it_ends():
+    assert read_calls(f" to=self<|message|>I could say {GOOD['muse']}", "muse").calls == ()
+    text = f"<|channel|>analysis<|message|>I could say {ARGS}"
+    assert read_calls(text, "harmony") == Calls((), attempted=False)

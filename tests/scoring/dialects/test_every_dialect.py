@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from linear_time import takes_linear_time
 from loracheck.scoring import parse_tool_call
 from loracheck.scoring.dialects import DIALECTS, MAX_CALLS, Calls, read_calls
+from loracheck.scoring.dialects.thinking import split_thinking
 from loracheck.scoring.parse import MAX_NESTING
 
 from .answers import ARGS, CALL, GOOD
@@ -40,7 +41,7 @@ def test_prose_before_a_call_is_let_through(name):
     assert read_calls(f"I will look that up.\n{GOOD[name]}", name).calls == (CALL,)
 
 
-@pytest.mark.parametrize("name", MARKED)
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize(
     "thought",
     [
@@ -55,11 +56,6 @@ def test_prose_before_a_call_is_let_through(name):
 def test_a_call_the_model_only_thinks_about_is_none(name, thought):
     thought = thought.format(other=GOOD[name].replace("Oslo", "Rome"))
     assert read_calls(thought + GOOD[name], name).calls == (CALL,)
-
-
-@pytest.mark.parametrize("name", MARKED)
-def test_thinking_that_never_ends_holds_no_call(name):
-    assert read_calls(f"<think>So I write {GOOD[name]}", name) == Calls((), attempted=False)
 
 
 @pytest.mark.parametrize("name", MARKED)
@@ -85,9 +81,10 @@ def test_an_answer_that_does_not_stop_calling_is_cut(name):
 @given(
     st.text(st.characters()) | st.lists(st.sampled_from([*'{}[]":,\\ \n', *GOOD.values()]), max_size=12).map("".join)
 )
-def test_plain_json_is_read_as_the_contract_says(text):
-    call = parse_tool_call(text)
-    assert repr(read_calls(text, "json").calls) == repr(() if call is None else (call,))
+def test_the_first_call_of_plain_json_is_read_as_the_contract_says(text):
+    answer, _ = split_thinking(text)
+    call = parse_tool_call(answer)
+    assert repr(read_calls(text, "json").calls[:1]) == repr(() if call is None else (call,))
 
 
 def pieces(text):
@@ -145,14 +142,55 @@ HOSTILE = [
     "<tool_call>f<arg_key>a</arg_key><arg_value>",
     "Action:```json",
     "to=functions.f<|message|>{",
+    "to=f<|channel|>",
+    "to=f<|message|>",
+    'to=f<|message|><atem:invoke name="f">',
+    "[{",
+    "[{}",
+    "]]>",
+    "<function=f><parameter=a>\n<parameter=a>",
+    "</function>",
+    "</function> ",
+    '<function name="f"><param name="a"><![CDATA[]]>',
+    '<invoke name="f">{',
+    '<invoke name="f"/>',
+    "<arg_key>a</arg_key>",
+    "<tool_call>f<arg_key>a</arg_key> ",
+    "<tool_call>f<tool_sep><arg_key>a</arg_key>",
+    '<|open|>call tool="f"<|sep|>',
+    '<|open|>argument key="a"<|sep|>',
+    "]<]minimax[>[<a>",
+    "]<]minimax[>[<a>]<]minimax[>[</a>",
+    ']<]minimax[>[<invoke name="f">',
+    "<function_calls>f()\n",
+    "<|tools_prefix|>[{",
+    "<|content_invoke_tool_json|>{",
 ]
+# A call that begins well, and then goes on without end.
+LED_ASTRAY = {
+    "qwen3_coder": [("<function=f>", "<parameter=a>\n1\n"), ("<function=f><parameter=a>", "</function>")],
+    "glm": [("<tool_call>f", "<arg_key>a</arg_key>"), ("<tool_call>f<arg_key>a</arg_key>", " ")],
+    "hy3": [("<tool_call>f<tool_sep>", "<arg_key>a</arg_key>\n")],
+    "minicpm": [('<function name="f"><param name="a"><![CDATA[', "]]> ")],
+    "invoke": [('<invoke name="f">', '<parameter name="a">1</parameter>'), ('<invoke name="f">{"a":', "[")],
+    "kimi_k3": [('<|open|>call tool="f"<|sep|>', '<|open|>argument key="a"<|sep|>1<|close|>argument<|sep|>')],
+    "minimax_m3": [
+        (']<]minimax[>[<invoke name="f">' * 20, "]<]minimax[>[<a>]<]minimax[>[</a>"),
+        (']<]minimax[>[<invoke name="f">' * 20, "]<]minimax[>[<a>"),
+    ],
+    "muse": [('to=f<|message|><atem:invoke name="f">', '<atem:parameter name="a">1</atem:parameter>')],
+    "json": [('[{"name": "f", "arguments": {}}', ', {"name": "f"}'), ("{}", "[{")],
+    "olmo3": [("<function_calls>", "f(a=1)\n")],
+    "apertus": [("<|tools_prefix|>[{}", ', {"f": {}}')],
+}
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_four_times_the_text_takes_about_four_times_as_long(name):
     """Quadratic time would take a minute on the longest answers."""
-    for unit in [*HOSTILE, *pieces(GOOD[name])]:
-        text = unit * (QUARTER // len(unit))
+    for start, unit in [*(("", unit) for unit in [*HOSTILE, *pieces(GOOD[name])]), *LED_ASTRAY.get(name, ())]:
+        text = start + unit * (QUARTER // len(unit))
+        longer = start + unit * (4 * QUARTER // len(unit))
         assert takes_linear_time(
-            lambda text=text: read_calls(text, name), lambda text=text * 4: read_calls(text, name)
+            lambda text=text: read_calls(text, name), lambda longer=longer: read_calls(longer, name)
         ), unit

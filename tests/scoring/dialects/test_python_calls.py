@@ -80,3 +80,35 @@ def test_nothing_is_ever_run(monkeypatch):
 def test_statements_are_no_calls():
     assert python_calls("import os") is None
     assert python_calls("x = f(a=1)") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<function_calls>{CALL_TEXT}</function_calls>",
+        f"Sure.\n<function_calls>\n{CALL_TEXT}\n</function_calls>Done.",
+        f"<function_calls>[{CALL_TEXT}]",
+    ],
+)
+def test_every_spelling_of_olmo_is_read(text):
+    assert read_calls(text, "olmo3").calls == (CALL,)
+
+
+def test_olmo_writes_a_call_on_each_line():
+    text = f"<function_calls>\n{CALL_TEXT}\nnow(zone=null, exact=true)\n</function_calls>"
+    assert read_calls(text, "olmo3").calls == (CALL, {"name": "now", "arguments": {"zone": None, "exact": True}})
+
+
+@pytest.mark.parametrize("inside", ["get_weather('Oslo')", JSON[:-1], '<invoke name="get_weather"/>', "get_weather("])
+def test_what_olmo_cannot_have_meant_is_an_attempt(inside):
+    assert read_calls(f"<function_calls>{inside}</function_calls>", "olmo3") == Calls((), attempted=True)
+
+
+def test_without_its_tags_a_call_is_none_of_olmos():
+    assert read_calls(f"[{CALL_TEXT}]", "olmo3") == Calls((), attempted=False)
+
+
+def test_several_python_calls_are_all_read():
+    assert read_calls(f"[{CALL_TEXT}, {CALL_TEXT}]", "pythonic").calls == (CALL, CALL)
+    block = f"<|tool_call_start|>[{CALL_TEXT}]<|tool_call_end|>"
+    assert read_calls(f"{block}\n{block}", "pythonic").calls == (CALL, CALL)

@@ -7,12 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loracheck.scoring.dialects import after_mark, bare, gemma, harmony, python_calls, tags
+from loracheck.scoring.dialects import after_mark, bare, gemma, harmony, minimax_m3, python_calls, tags
 from loracheck.scoring.dialects.bare import PLAIN
 from loracheck.scoring.dialects.dialect import MAX_CALLS, Calls, Dialect
-from loracheck.scoring.schema import matches_schema
+from loracheck.scoring.dialects.thinking import cut_off_in_thinking, opens_thinking, split_thinking
 
-__all__ = ["DIALECTS", "MAX_CALLS", "PLAIN", "Calls", "Detection", "Dialect", "detect", "other_dialect", "read_calls"]
+__all__ = [
+    "DIALECTS",
+    "MAX_CALLS",
+    "PLAIN",
+    "Calls",
+    "Detection",
+    "Dialect",
+    "cut_off_in_thinking",
+    "detect",
+    "opens_thinking",
+    "read_calls",
+    "split_thinking",
+]
 
 # The most telling marks first. Plain JSON comes ahead of those that read plain JSON too, in a looser way.
 _KNOWN = (
@@ -24,15 +36,24 @@ _KNOWN = (
     after_mark.SOLAR,
     after_mark.COMMAND_R,
     after_mark.GIGACHAT,
+    after_mark.APERTUS,
+    after_mark.INTERNLM2,
+    after_mark.INKLING,
+    minimax_m3.MINIMAX_M3,
+    tags.KIMI_K3,
+    tags.HY3,
     tags.GLM,
+    harmony.MUSE,
     tags.INVOKE,
     tags.MINICPM,
     tags.QWEN3_CODER,
     after_mark.FUNCTION_TAG,
     after_mark.TOOL_CALLS,
     after_mark.HERMES,
+    after_mark.FUNCTION_CALL,
     after_mark.GRANITE,
     after_mark.PHI4,
+    python_calls.OLMO3,
     python_calls.PYTHONIC,
     bare.OPENAI,
     bare.JSON,
@@ -65,17 +86,9 @@ def detect(template: str | None) -> Detection:
     return Detection(PLAIN, "the chat template does not mention tools")
 
 
-def read_calls(text: str, name: str, tools: Sequence[Mapping[str, Any]] = ()) -> Calls:
-    """The calls of an answer in the dialect `name`. Tools, `{name, parameters}`, give bare text its type."""
-    return DIALECTS[name].read(text, tools)
+def read_calls(text: str, name: str, tools: Sequence[Mapping[str, Any]] = (), *, thinking: bool = False) -> Calls:
+    """The calls of an answer in the dialect `name`. Tools, `{name, parameters}`, give bare text its type.
 
-
-def other_dialect(text: str, name: str) -> str | None:
-    """The dialect an answer speaks when it has no call in `name`; None when it speaks none."""
-    if DIALECTS[name].read(text).calls:
-        return None
-    for other, dialect in DIALECTS.items():
-        # Without a tool to fit, a call needs no more than a name and arguments.
-        if other != name and any(matches_schema(call, None) for call in dialect.read(text).calls):
-            return other
-    return None
+    With `thinking`, the prompt has left the model thinking.
+    """
+    return DIALECTS[name].read(text, tools, thinking=thinking)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
-from loracheck.scoring.dialects.dialect import MAX_CALLS, Call, Dialect, FoundCalls, json_text
+from loracheck.scoring.dialects.bare_text import json_text
+from loracheck.scoring.dialects.dialect import MAX_CALLS, Call, Dialect, Finder, FoundCalls
 from loracheck.scoring.parse import json_at
 
 MAX_BROKEN = 16
@@ -15,14 +17,17 @@ MAX_BROKEN = 16
 CLOSED = re.compile(r"\s*(?:```\s*)?(?=[<>\[]|\Z)")
 """A call is followed by a mark or by the end. Servers drop one with anything else behind it, even a brace too many."""
 
+TEXT_BEHIND = re.compile(r"(?!\s*[\]}])")
+"""Some servers let text through behind a call, but a bracket too many leaves no call for them either."""
+
 _SPACE = re.compile(r"\s*")
 _NEVER = r"(?!)"
 
-Body: TypeAlias = "Callable[[str, re.Match[str]], tuple[list[Call], int] | None]"
-"""Reads the calls behind a head, and tells where they end."""
+Body: TypeAlias = "Callable[[str, re.Match[str]], tuple[list[Call | None], int] | None]"
+"""Reads the calls behind a head, and tells where they end; None where nothing but the head is known to be broken."""
 
 
-def scan(head: str, body: Body, sign: str) -> Callable[[str], FoundCalls]:
+def scan(head: str, body: Body, sign: str) -> Finder:
     """A finder of what `body` reads behind each `head`. A text without a head that shows `sign` is an attempt."""
     heads, signs = re.compile(head), re.compile(sign)
 
@@ -43,32 +48,6 @@ def scan(head: str, body: Body, sign: str) -> Callable[[str], FoundCalls]:
     return find
 
 
-def after(head: str, *, sign: str = _NEVER, then: str = _NEVER, name: str = "name") -> Callable[[str], FoundCalls]:
-    """A finder of JSON behind each `head`.
-
-    With a group `name` that matched, the JSON is the arguments; otherwise it is one call or a list of
-    them, with the tool under the key `name`, and more may follow behind `then`.
-    """
-    between = re.compile(then)
-
-    def body(text: str, mark: re.Match[str]) -> tuple[list[Call], int] | None:
-        tool = mark.groupdict().get("name")
-        read = value_at(text, mark.end())
-        if read is None:
-            return None
-        value, end = read
-        calls = calls_in(value, name) if tool is None else [{"name": tool.strip(), "arguments": value}]
-        if value and not calls:
-            return None
-        while len(calls) < MAX_CALLS and (gap := between.match(text, end)) and (read := value_at(text, gap.end())):
-            value, end = read
-            calls += calls_in(value, name)
-        closed = CLOSED.match(text, end)
-        return (calls, closed.end()) if closed else None
-
-    return scan(head, body, sign)
-
-
 def value_at(text: str, position: int) -> tuple[Any, int] | None:
     """The JSON object or array behind the white space at `position`, and where it ends."""
     gap = _SPACE.match(text, position)
@@ -76,34 +55,74 @@ def value_at(text: str, position: int) -> tuple[Any, int] | None:
     return json_at(text, start) if text.startswith(("{", "["), start) else None
 
 
-def calls_in(value: Any, name: str = "name") -> list[Call]:
-    """The calls a JSON value stands for: one object, or a list of them."""
-    return [as_call(item, name) for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
-
-
-def as_call(item: dict[str, Any], name: str = "name") -> Call:
+def as_call(item: dict[str, Any], name: str = "name", arguments: str = "arguments") -> Call:
     """Name and arguments under their usual keys; what lacks one of them stays as it is."""
-    key = "arguments" if "arguments" in item else "parameters"
+    key = arguments if arguments in item else "parameters"
     if name not in item or key not in item:
         return item
-    arguments = item[key]
-    if isinstance(arguments, str) and isinstance(spelled := json_text(arguments), dict):
-        arguments = spelled
-    return {"name": item[name], "arguments": arguments}
+    value = item[key]
+    if isinstance(value, str) and isinstance(spelled := json_text(value), dict):
+        value = spelled
+    return {"name": item[name], "arguments": value}
 
 
-def _command_r(text: str) -> FoundCalls:
-    return (call for call in _ACTIONS(text) if call is None or call.get("name") not in _NO_TOOL)
+def calls_in(value: Any, call_of: Callable[[dict[str, Any]], Call] = as_call) -> list[Call]:
+    """The calls a JSON value stands for: one object, or a list of them."""
+    return [call_of(item) for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
 
 
-_ACTIONS = after(r"Action:\s*```(?:json)?|<\|START_ACTION\|>", name="tool_name")
-_NO_TOOL = ("directly_answer", "directly-answer")
-"""A tool that stands for none."""
+def after(
+    head: str,
+    *,
+    sign: str = _NEVER,
+    then: str = _NEVER,
+    call_of: Callable[[dict[str, Any]], Call] = as_call,
+    closed: re.Pattern[str] = CLOSED,
+) -> Finder:
+    """A finder of JSON behind each `head`.
+
+    With a group `name` that matched, the JSON is the arguments; otherwise it is one object or a list of
+    them, each a call by `call_of`, and more may follow behind `then`. What is behind all has to match `closed`.
+    """
+    between = re.compile(then)
+
+    def body(text: str, mark: re.Match[str]) -> tuple[list[Call | None], int] | None:
+        tool = mark.groupdict().get("name")
+        read = value_at(text, mark.end())
+        if read is None:
+            return None
+        value, end = read
+        calls: list[Call | None] = (
+            [*calls_in(value, call_of)] if tool is None else [{"name": tool.strip(), "arguments": value}]
+        )
+        if value and not calls:
+            return None
+        while len(calls) < MAX_CALLS and (gap := between.match(text, end)) and (read := value_at(text, gap.end())):
+            value, end = read
+            calls += calls_in(value, call_of)
+        behind = closed.match(text, end)
+        return (calls, behind.end()) if behind else None
+
+    return scan(head, body, sign)
+
+
+def _but(find: Finder, *no_tools: str) -> Finder:
+    """Without the calls of a tool that stands for none."""
+    return lambda text: (call for call in find(text) if call is None or call.get("name") not in no_tools)
+
+
+def _call_of_single_key(item: dict[str, Any]) -> Call:
+    """The tool's name is the key, and its arguments the value."""
+    if len(item) != 1:
+        return as_call(item)
+    ((name, arguments),) = item.items()
+    return {"name": name, "arguments": arguments}
+
 
 MISTRAL = Dialect(
     "mistral",
     "Mistral [TOOL_CALLS]",
-    after(r"\[TOOL_CALLS\]\s*(?:(?P<name>[^\s\[\]{}]+)(?:\[CALL_ID\][^\[\]{}]*)?(?:\[ARGS\])?)?"),
+    after(r"\[TOOL_CALLS\]\s*(?:(?P<name>[^\s\[\]{}]+)(?:\[CALL_ID\][^\[\]{}]*)?(?:\[ARGS\])?)?", closed=TEXT_BEHIND),
     r"(\[TOOL_CALLS\])",
 )
 DEEPSEEK_R1 = Dialect(
@@ -134,7 +153,16 @@ SOLAR = Dialect(
     after(r"<\|tool_call:name\|>(?P<name>[^\n<{]+)<\|tool_call:args\|>", sign=r"<\|tool_call:begin\|>"),
     r"(<\|tool_call:args\|>)",
 )
-COMMAND_R = Dialect("command_r", "Command R actions", _command_r, r'(<\|START_ACTION\|>)|("tool_name")')
+COMMAND_R = Dialect(
+    "command_r",
+    "Command R actions",
+    _but(
+        after(r"Action:\s*```(?:json)?|<\|START_ACTION\|>", call_of=partial(as_call, name="tool_name")),
+        "directly_answer",
+        "directly-answer",
+    ),
+    r'(<\|START_ACTION\|>)|("tool_name")',
+)
 GRANITE = Dialect(
     "granite",
     "Granite <|tool_call|>",
@@ -144,7 +172,7 @@ GRANITE = Dialect(
 PHI4 = Dialect(
     "phi4",
     "Phi-4 <|tool_call|> or functools",
-    after(r"<\|tool_call\|>|functools(?=\s*\[)"),
+    after(r"<\|tool_call\|>|functools(?=\s*\[)", closed=TEXT_BEHIND),
     r"(<\|/tool_call\|>)|(<\|/tool\|>)|(functools)\[",
 )
 GIGACHAT = Dialect(
@@ -165,7 +193,36 @@ TOOL_CALLS = Dialect(
     after(r"<tool_calls>|<TOOLCALL>", then=r"\s*"),
     r"(<tool_calls>)(?:\\n|\s)*[\[{]|(<TOOLCALL>)",
 )
-HERMES = Dialect("hermes", "Hermes <tool_call>", after(r"<tool_call>"), r'(<tool_call>)[\s\S]{0,200}?(?:\{"|tojson)')
+FUNCTION_CALL = Dialect(
+    "function_call",
+    "<function_call> with JSON",
+    _but(after(r"<function_call>"), "no_function"),
+    r"(<function_call>)",
+)
+HERMES = Dialect(
+    "hermes",
+    "Hermes <tool_call>",
+    after(r"<(?:longcat_)?tool_call>"),
+    r'(<(?:longcat_)?tool_call>)[\s\S]{0,200}?(?:\{"|tojson)',
+)
+APERTUS = Dialect(
+    "apertus",
+    "Apertus <|tools_prefix|>",
+    after(r"<\|tools_prefix\|>", call_of=_call_of_single_key),
+    r"(<\|tools_prefix\|>)",
+)
+INTERNLM2 = Dialect(
+    "internlm2",
+    "InternLM2 <|plugin|>",
+    after(r"<\|action_start\|>\s*<\|plugin\|>"),
+    r"(<\|action_start\|>)",
+)
+INKLING = Dialect(
+    "inkling",
+    "Inkling <|content_invoke_tool_json|>",
+    after(r"<\|content_invoke_tool_json\|>", call_of=partial(as_call, arguments="args")),
+    r"(<\|content_invoke_tool_json\|>)",
+)
 FUNCTIONARY = Dialect(
     "functionary",
     "Functionary >>>name",

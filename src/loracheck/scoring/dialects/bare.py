@@ -15,13 +15,19 @@ PLAIN = "json"
 
 _OBJECT = re.compile(r'\{\s*"')
 _OBJECT_OR_LIST = re.compile(r'\{\s*"|\[\s*\{\s*"')
-_NEXT = re.compile(r"\s*;")
+_LIST = re.compile(r"\[\s*\{")
+_NEXT = re.compile(r"\s*(?:;|<\|python_tag\|>)")
 
 
 def _json(text: str) -> FoundCalls:
+    """The call that the verdict goes by, and those behind it in the same list."""
     call = parse_tool_call(text)
     if call is not None or ATTEMPT.search(text):
         yield call
+    start = _LIST.search(text) if call else None
+    read = json_at(text, start.start()) if start else None
+    if read and read[0][0] == call:
+        yield from (item for item in read[0][1:] if isinstance(item, dict))
 
 
 def _llama3(text: str) -> FoundCalls:
@@ -69,6 +75,6 @@ def _tool_calls(message: Any) -> list[Any]:
     return [message] if isinstance(message.get("function"), dict) else []
 
 
-JSON = Dialect(PLAIN, "plain JSON", _json, reads_reasoning=True)
-LLAMA3 = Dialect("llama3", "Llama 3 JSON", _llama3, r'("parameters"): dictionary|(<\|python_tag\|>)')
-OPENAI = Dialect("openai", "OpenAI tool_calls", _openai, r'(\{"tool_calls")')
+JSON = Dialect(PLAIN, "plain JSON", _json, has_marks=False)
+LLAMA3 = Dialect("llama3", "Llama 3 JSON", _llama3, r'("parameters"): dictionary|(<\|python_tag\|>)', has_marks=False)
+OPENAI = Dialect("openai", "OpenAI tool_calls", _openai, r'(\{"tool_calls")', has_marks=False)

@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any
 
 from loracheck.scoring.dialects.after_mark import MAX_BROKEN, after
-from loracheck.scoring.dialects.dialect import MAX_CALLS, Dialect, FoundCalls, json_text
+from loracheck.scoring.dialects.bare_text import json_text
+from loracheck.scoring.dialects.dialect import MAX_CALLS, Dialect, Finder, FoundCalls
 from loracheck.scoring.dialects.python_calls import python_calls
 
 _BLOCK = re.compile(
@@ -54,12 +55,21 @@ def _tool_code(text: str) -> FoundCalls:
         yield from python_calls(block[1]) or (None,)
 
 
-def _find(text: str) -> FoundCalls:
-    for find in (_marked, _tool_code, _FENCED_JSON):
-        calls = list(islice(find(text), MAX_CALLS))
-        if calls:
-            return iter(calls)
-    return iter(())
+def _first_that_finds(*finders: Finder) -> Finder:
+    def find(text: str) -> FoundCalls:
+        for finder in finders:
+            calls = list(islice(finder(text), MAX_CALLS))
+            if calls:
+                return iter(calls)
+        return iter(())
+
+    return find
 
 
-GEMMA = Dialect("gemma", "Gemma call:name{...}", _find, r"(<start_function_call>)|(<\|tool_call>)call:|(```tool_code)")
+GEMMA = Dialect(
+    "gemma",
+    "Gemma call:name{...}",
+    _first_that_finds(_marked, _tool_code, _FENCED_JSON),
+    r"(<start_function_call>)|(<\|tool_call>)call:|(```tool_code)",
+    find_marked=_first_that_finds(_marked, _tool_code),
+)

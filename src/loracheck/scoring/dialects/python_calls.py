@@ -1,4 +1,4 @@
-"""The dialect of Python calls: [f(a=1), g()]. They are read as syntax, and never run."""
+"""Dialects of Python calls: [f(a=1), g()]. They are read as syntax, and never run."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ import warnings
 from typing import Any
 
 from loracheck.scoring.dialects.after_mark import MAX_BROKEN, as_call
-from loracheck.scoring.dialects.dialect import Call, Dialect, FoundCalls
+from loracheck.scoring.dialects.dialect import Call, Dialect, Finder, FoundCalls
 from loracheck.scoring.parse import MAX_INTEGER_DIGITS
 
 MAX_SOURCE = 20_000
 """Python's parser takes memory and stack by the length of what it reads."""
 
 _LONG_NUMBER = re.compile(rf"[\d_]{{{MAX_INTEGER_DIGITS + 1}}}")
-_BLOCK = re.compile(
-    r"(?:<\|tool_call_start\|>|<\|python_start\|>)(.*?)(?:<\|tool_call_end\|>|<\|python_end\|>|\Z)", re.DOTALL
-)
+_OPENING = r"<\|tool_call_start\|>|<\|python_start\|>"
 _LIST = re.compile(r"\[\s*[^\W\d][\w.]*\(")
 _STRING_OR_BRACKET = re.compile(r""""[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?|([\[({])|([\])}])""", re.DOTALL)
 _CONSTANTS = {"true": True, "false": False, "null": None}
@@ -82,15 +80,26 @@ def _key(node: ast.expr | None) -> str:
     raise ValueError("not a text key")
 
 
+def _between(opening: str, closing: str) -> Finder:
+    """A finder of the calls between two marks. Where the closing one is missing, they go on to the end."""
+    blocks = re.compile(rf"(?:{opening})(.*?)(?:{closing}|\Z)", re.DOTALL)
+
+    def find(text: str) -> FoundCalls:
+        broken = 0
+        for block in blocks.finditer(text):
+            calls = python_calls(block[1])
+            yield from (None,) if calls is None else calls
+            broken += calls is None
+            if broken == MAX_BROKEN:
+                return
+
+    return find
+
+
 def _find(text: str) -> FoundCalls:
-    broken, block = 0, None
-    for block in _BLOCK.finditer(text):
-        calls = python_calls(block[1])
-        yield from (None,) if calls is None else calls
-        broken += calls is None
-        if broken == MAX_BROKEN:
-            return
-    if block is None and (start := _LIST.search(text)):
+    if re.search(_OPENING, text):
+        yield from _marked(text)
+    elif start := _LIST.search(text):
         yield from python_calls(_balanced(text[start.start() : start.start() + MAX_SOURCE])) or (None,)
 
 
@@ -104,9 +113,19 @@ def _balanced(text: str) -> str:
     return text
 
 
+_marked = _between(_OPENING, r"<\|tool_call_end\|>|<\|python_end\|>")
+
 PYTHONIC = Dialect(
     "pythonic",
     "Python calls [name(key=value)]",
     _find,
     r"(<\|tool_call_start\|>)|(<\|tool_list_start\|>)|(List of tools: \[)|(\[func_name1\()",
+    has_marks=False,
+    find_marked=_marked,
+)
+OLMO3 = Dialect(
+    "olmo3",
+    "Olmo 3 <function_calls>",
+    _between(r"<function_calls>", r"</function_calls>"),
+    r"(<function_calls>)",
 )
