@@ -33,6 +33,12 @@ PACKS = sorted(
 CORE = load_pack("core")
 CALLS = [case for case in CORE if case.expect == "call"]
 
+# What the ids of core begin with, and the fewest cases of each: about the same mix however large the pack grows.
+MIX = {
+    "near_name": 20, "no_call": 20, "nested": 12, "optional": 12, "array": 10, "boolean": 10, "unicode": 10,
+    "context": 8, "enum": 8, "long": 6, "number": 6, "language": 5, "integer": 4, "string": 4,
+}  # fmt: skip
+
 
 def parameters_of(case: Case) -> dict[str, Any]:
     (parameters,) = (tool.parameters for tool in case.surface if tool.name == case.gold)
@@ -81,6 +87,11 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
+def plain_words(request: str) -> str:
+    """The request with nothing but its letters and digits: two that differ only in punctuation are the same."""
+    return "".join(letter for letter in request.lower() if letter.isalnum())
+
+
 @pytest.mark.parametrize("pack", PACKS)
 def test_every_reading_of_the_gold_arguments_fits_the_tools_own_schema(pack: str) -> None:
     for case in load_pack(pack):
@@ -89,7 +100,8 @@ def test_every_reading_of_the_gold_arguments_fits_the_tools_own_schema(pack: str
             assert case.gold_arguments is not None, case.id
             for arguments in every_reading(case.gold_arguments, schema):
                 assert matches_schema({"name": case.gold, "arguments": arguments}, {"parameters": schema}), case.id
-                assert not list(Draft202012Validator(schema).iter_errors(arguments)), case.id
+                validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+                assert not list(validator.iter_errors(arguments)), case.id
                 assert arguments_match(case.gold_arguments, arguments, schema), case.id
 
 
@@ -103,22 +115,28 @@ def test_every_tool_has_a_well_formed_schema_that_declares_what_it_requires(pack
 
 
 @pytest.mark.parametrize("pack", PACKS)
-def test_ids_and_questions_differ_and_answers_are_bounded(pack: str) -> None:
+def test_ids_and_questions_differ(pack: str) -> None:
     cases = load_pack(pack)
-    assert len({case.id for case in cases}) == len({case.question for case in cases}) == len(cases)
+    assert len({case.id for case in cases}) == len({plain_words(case.question) for case in cases}) == len(cases)
     assert all(re.fullmatch(r"[a-z_]+_\d+", case.id) for case in cases)
-    assert all(case.max_new_tokens is not None and 64 <= case.max_new_tokens <= 256 for case in cases)
 
 
-def test_long_arguments_get_room_to_be_written() -> None:
+@pytest.mark.parametrize("pack", PACKS)
+def test_answers_are_bounded_to_keep_a_run_quick_and_thinking_before_them_is_not(pack: str) -> None:
+    for case in load_pack(pack):
+        assert case.max_new_tokens is None, "a model that thinks first needs more room than that"
+        assert case.answer_tokens is not None
+        assert 64 <= case.answer_tokens <= 256
+
+
+def test_every_gold_call_fits_into_its_tokens() -> None:
     for case in CALLS:
         longest = max(
             len(json.dumps(a, ensure_ascii=False))
             for a in every_reading(case.gold_arguments or {}, parameters_of(case))
         )
-        # Two characters a token is more than any tokenizer needs for English.
-        assert case.max_new_tokens is not None
-        assert case.max_new_tokens >= longest / 2, case.id
+        # Two characters a token is more than any tokenizer needs for English, and a call has a name and a fence too.
+        assert longest / 2 + 24 <= (case.answer_tokens or 0), case.id
 
 
 def test_one_tool_name_has_one_schema_throughout_a_pack() -> None:
@@ -134,22 +152,39 @@ def test_every_turn_has_text_because_many_templates_just_add_it_up() -> None:
     "kind",
     ["string", "integer", "number", "boolean", "enum", "array", "object", "optional left out", "optional filled in"],
 )
-def test_core_has_every_kind_of_argument_in_at_least_six_gold_calls(kind: str) -> None:
-    assert sum(kind in kinds_of(case) for case in CALLS) >= 6
+def test_core_has_every_kind_of_argument_in_at_least_ten_gold_calls(kind: str) -> None:
+    assert sum(kind in kinds_of(case) for case in CALLS) >= 10
 
 
-def test_core_offers_one_to_twelve_tools_and_several_cases_share_each_larger_surface() -> None:
+def test_core_offers_one_to_twelve_tools_and_several_cases_share_each_surface() -> None:
     cases_per_surface = Counter(names_of(case) for case in CORE)
     assert {len(names) for names in cases_per_surface} == set(range(1, 13))
-    assert all(count >= 3 for names, count in cases_per_surface.items() if len(names) > 1)
+    assert all(count >= (3 if len(names) > 1 else 2) for names, count in cases_per_surface.items())
 
 
 def test_core_has_enough_cases_to_measure_with_and_some_that_want_no_call() -> None:
-    assert len(CORE) >= 60
-    assert sum(case.expect == "no_call" for case in CORE) >= 8
-    assert sum(case.messages is not None for case in CORE) >= 4
+    assert len(CALLS) >= 124
+    assert sum(case.expect == "no_call" for case in CORE) >= 20
+    assert sum(case.messages is not None for case in CORE) >= 10
     assert any(message.role == "tool" for case in CALLS for message in case.messages or ())
     assert any(message.role == "system" for case in CALLS for message in case.messages or ())
+
+
+def test_core_has_its_mix_of_cases_and_no_kind_outweighs_the_others() -> None:
+    cases_of_kind = Counter(re.sub(r"_\d+$", "", case.id) for case in CORE)
+    assert cases_of_kind.keys() == MIX.keys()
+    assert all(cases_of_kind[kind] >= fewest for kind, fewest in MIX.items())
+    assert max(cases_of_kind.values()) <= len(CORE) / 5
+    assert {case.id for case in CORE if case.id.startswith("no_call")} == {c.id for c in CORE if c.expect == "no_call"}
+
+
+def test_the_prompts_of_core_stay_short_because_every_view_reads_all_of_them() -> None:
+    lengths = [
+        len(json.dumps(part, ensure_ascii=False))
+        for case in CORE
+        for part in ([tool.spec() for tool in case.surface], case.conversation)
+    ]
+    assert sum(lengths) / len(CORE) <= 2_090
 
 
 def test_core_has_names_that_are_easily_mistaken_for_each_other() -> None:
@@ -157,15 +192,15 @@ def test_core_has_names_that_are_easily_mistaken_for_each_other() -> None:
         names: [pair for pair in combinations(names, 2) if SequenceMatcher(None, *pair).ratio() > 0.8]
         for names in map(names_of, CALLS)
     }
-    assert sum(bool(pairs) for pairs in alike.values()) >= 4
-    assert len({pair for pairs in alike.values() for pair in pairs}) >= 6
+    assert sum(bool(pairs) for pairs in alike.values()) >= 8
+    assert len({pair for pairs in alike.values() for pair in pairs}) >= 12
 
 
 def test_core_has_values_in_other_scripts_and_long_ones() -> None:
     written = [next(every_reading(case.gold_arguments or {}, parameters_of(case))) for case in CALLS]
     texts = [[json.dumps(value, ensure_ascii=False) for value in arguments.values()] for arguments in written]
-    assert sum(not "".join(values).isascii() for values in texts) >= 4
-    assert sum(any(len(value) > 200 for value in values) for values in texts) >= 3
+    assert sum(not "".join(values).isascii() for values in texts) >= 10
+    assert sum(any(len(value) > 200 for value in values) for values in texts) >= 6
 
 
 def test_smoke_is_a_dozen_cases_of_core_on_small_surfaces() -> None:
