@@ -7,6 +7,8 @@ import unicodedata
 # Control, format (bidi marks among them), surrogate, private-use and line-breaking characters can rewrite a terminal.
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
+_MOST_DECIMALS = 4
+
 
 def visible(text: str) -> str:
     """The text with every character that could act on a terminal written as an escape; newlines as ⏎."""
@@ -35,16 +37,32 @@ def percent(rate: float | None, digits: int = 1) -> str:
 
 
 def points(delta: float | None, digits: int = 1) -> str:
-    return "–" if delta is None else f"{100 * delta:+.{digits}f} pt"
+    return "–" if delta is None else f"{signed(100 * delta, digits)} pt"
 
 
-def signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.1f}"
+def interval_points(low: float, high: float) -> str:
+    """Both ends of the interval of a change, in points: `-39 to -7`, but `-13.8 to -0.2` where one is near 0."""
+    digits = max(_decimals(100 * end, 0) for end in (low, high))
+    return f"{signed(100 * low, digits)} to {signed(100 * high, digits)}"
+
+
+def signed(value: float | None, digits: int = 1) -> str:
+    """With more digits where it would pass for 0 and is not."""
+    if value is None:
+        return "–"
+    digits = _decimals(value, digits)
+    # Adding 0.0 takes the minus off a zero.
+    return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 
 def small(value: float | None) -> str:
     """A probability, or a distance that is mostly near 0."""
     return "–" if value is None else f"{value:.2g}"
+
+
+def _decimals(value: float, at_least: int) -> int:
+    """As many as show which side of 0 it is on; a rounding error is on none."""
+    return next((digits for digits in range(at_least, _MOST_DECIMALS + 1) if round(value, digits)), at_least)
 
 
 def _is_unseen(char: str) -> bool:

@@ -33,12 +33,20 @@ def test_a_worse_report_ends_with_1_and_says_why(loracheck: Any, good: Path, bad
     assert (done.code, done.err) == (1, "")
     assert done.out.startswith("PASS → FAIL  tools_intact\n")
     assert "B is worse than A:\n" in done.out
+    assert "(1 lost, 0 gained: McNemar p 1, may be chance)" in " ".join(done.out.split())
 
 
 def test_the_same_or_a_better_report_ends_with_0(loracheck: Any, good: Path, bad: Path) -> None:
     assert loracheck("diff", good, good).code == 0
     assert loracheck("diff", bad, good).code == 0
     assert loracheck("diff", bad, bad).code == 0
+
+
+def test_a_better_report_says_why(loracheck: Any, good: Path, bad: Path) -> None:
+    out = " ".join(loracheck("diff", bad, good).out.split())
+    assert (
+        "B is better than A: better: tools_intact: valid calls, adapter less base: -25.0 pt in A, +0.0 pt in B" in out
+    )
 
 
 def test_json_and_html_are_written_whatever_the_verdict(loracheck: Any, good: Path, bad: Path, tmp_path: Path) -> None:
@@ -80,6 +88,7 @@ def test_the_help_says_when_b_is_worse(loracheck: Any) -> None:
     out = " ".join(loracheck("diff", "--help").out.split())
     assert "Exit codes: 0 B is not worse, 1 B is worse" in out
     assert "assert_validity_delta_gte (-0.05)" in out
+    assert "may be chance (McNemar p of 0.05 or more); the exit code is 1 all the same" in out
 
 
 @pytest.mark.parametrize(("option", "coloured"), [("--color", True), ("--no-color", False)])

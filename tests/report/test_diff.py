@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from loracheck.errors import ReportError
+from loracheck.probes import KINDS
 from loracheck.report.diff import Diff, diff
-from loracheck.report.diff.show import show_diff, to_json
+from loracheck.report.diff.show import figures, show_diff, to_json
 from loracheck.report.html import to_html
 from loracheck.results import Provenance
 from report.reports import LIMITS, answer, broken_case, case, probe, report
@@ -30,9 +31,20 @@ def asked(*broken: int, of: int = 20, **changes: Any) -> Report:
     return report(probe(*cases, **({"verdict": "pass"} | changes)))
 
 
-def misnaming(rate: float) -> dict[str, float]:
-    """Evidence of an adapter that keeps its valid calls, and names a wrong tool in some."""
-    return {"validity_delta": 0.0, "hallucination_rate": rate}
+def misnaming(wrong: int, of: int = 20) -> Report:
+    """A report whose adapter keeps all valid calls, and names a wrong tool in the first few."""
+    cases = [case(f"case{n}", answer(outcome="wrong_tool" if n < wrong else "valid")) for n in range(of)]
+    return report(probe(*cases, verdict="pass"))
+
+
+def base_losing(*cases: int, of: int = 20) -> Report:
+    """A report whose base makes no call in some cases; its adapter always does."""
+    silent = answer("I cannot do that.", "no_call")
+    return report(probe(*(case(f"case{n}", base=silent if n in cases else None) for n in range(of)), verdict="pass"))
+
+
+def limited(**limits: float) -> dict[str, Any]:
+    return {"evidence": {"limits": limits}}
 
 
 def shown(found: Diff, width: int = 80, examples: int = 10) -> str:
@@ -78,27 +90,152 @@ def test_a_call_where_none_fits_flips_a_case_and_is_no_part_of_the_paired_test()
     [
         (asked(), asked(), None),
         (asked(), asked(1), None),  # 5 points, which is the limit
-        (asked(), asked(1, 2), "valid calls -10.0 pt on the shared cases, limit -5.0 pt"),
-        (asked(1, 2), asked(), None),
+        (asked(*range(7)), asked(*range(8)), None),  # so is this, although 0.35 - 0.4 is a little more
+        (asked(), asked(1, 2), "adapter less base: +0.0 pt in A, -10.0 pt in B; a change of -10.0 pt, limit 5.0"),
         (asked(1, 2), asked(3, 4), None),
-        (
-            asked(),
-            asked(1, evidence={"limits": {"assert_validity_delta_gte": 0.0}}),
-            "valid calls -5.0 pt on the shared cases, limit +0.0 pt",
-        ),
-        (asked(), asked(1, 2, evidence={}), "limit -5.0 pt"),
-        (asked(), asked(evidence=misnaming(0.2)), "wrong tool names 20.0%, limit 10.0%; it was 0.0%"),
-        (asked(evidence=misnaming(0.2)), asked(evidence=misnaming(0.3)), None),
-        (asked(), asked(evidence=misnaming(0.1)), None),
-        (asked(), asked(verdict="fail"), "the verdict was pass and is fail"),
-        (asked(), asked(verdict="error"), "the verdict was pass and is error"),
+        (asked(), asked(1, **limited(assert_validity_delta_gte=0.0)), "a change of -5.0 pt, limit 0.0 either way"),
+        (asked(), asked(1, 2, evidence={}), "limit 5.0"),
+        (asked(), asked(**limited(assert_validity_delta_gte=0.1)), None),  # more than the base, not more than A
+        (asked(), asked(1, **limited(assert_validity_delta_gte=0.1)), "a change of -5.0 pt, limit 0.0 either way"),
+        (misnaming(0), misnaming(4), "wrong tool names: 0.0% in A, 20.0% in B; limit 10.0%"),
+        (misnaming(4), misnaming(8), "wrong tool names: 20.0% in A, 40.0% in B; limit 10.0%"),
+        (misnaming(4), misnaming(4), None),
+        (misnaming(0), misnaming(2), None),  # 10%, which is the limit
+        (asked(), asked(verdict="fail"), "the verdict: pass in A, fail in B"),
+        (asked(), asked(verdict="error"), "the verdict: pass in A, error in B"),
         (asked(verdict="fail"), asked(verdict="fail"), None),
-        (asked(verdict="fail"), asked(), None),
+        (asked(), asked(verdict="skip"), None),
     ],
 )
-def test_worse_is_what_misses_a_limit(a: Report, b: Report, why: str | None) -> None:
-    worse = diff(a, b).worse
-    assert worse == () if why is None else (len(worse) == 1 and why in worse[0])
+def test_worse_is_what_changes_by_more_than_its_limit_and_better_is_the_reverse(
+    a: Report, b: Report, why: str | None
+) -> None:
+    found = diff(a, b)
+    assert found.worse == () if why is None else (len(found.worse) == 1 and why in found.worse[0])
+    assert found.better == ()
+    # B's limits count, so the reverse has to have them on its other side.
+    back = diff(b, a.model_copy(update={"probes": (with_limits_of(a, b),)}))
+    assert (back.worse, len(back.better)) == ((), len(found.worse))
+
+
+def with_limits_of(a: Report, b: Report) -> Any:
+    evidence = a.probes[0].comparison.model_copy(update={"limits": b.probes[0].comparison.limits})
+    return a.probes[0].model_copy(update={"evidence": evidence})
+
+
+def test_an_adapter_that_follows_its_base_is_not_worse() -> None:
+    silent = answer("I cannot do that.", "no_call")
+    both = report(
+        probe(*(case(f"case{n}", silent, silent) if n < 6 else case(f"case{n}") for n in range(20)), verdict="pass")
+    )
+    found = diff(asked(), both)
+    assert (found.worse, found.probes[0].validity_change, found.probes[0].paired.lost) == ((), 0.0, 6)
+    assert found.differences == (
+        "tools_intact: the base itself answers otherwise in 6 cases; p and interval are of the adapters' answers "
+        "alone: case0, case1, case2, case3, case4 …",
+    )
+    # The interval is of the adapters' answers, so it cannot tell on which side of its limit the change is.
+    assert (found.probes[0].inconclusive, found.probes[0].cases_needed) == (None, None)
+
+
+def test_an_adapter_that_no_longer_beats_its_base_is_worse_and_its_own_answers_did_not_flip() -> None:
+    (why,) = diff(base_losing(1, 2, 3), base_losing()).worse
+    assert why == (
+        "tools_intact: valid calls, adapter less base: +15.0 pt in A, +0.0 pt in B; a change of -15.0 pt, "
+        "limit 5.0 either way (no such answer of the adapters flipped)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "p"),
+    [
+        (asked(), asked(1, 2), "(2 lost, 0 gained: McNemar p 0.5, may be chance)"),
+        (asked(7), asked(1, 2, 3), "(3 lost, 1 gained: McNemar p 0.62, may be chance)"),
+        (asked(), asked(*range(5)), "(5 lost, 0 gained: McNemar p 0.062, may be chance)"),
+        (asked(), asked(*range(6)), "(6 lost, 0 gained: McNemar p 0.031)"),
+        (misnaming(0), misnaming(3), "(3 lost, 0 gained: McNemar p 0.25, may be chance)"),
+        (misnaming(0), misnaming(9), "(9 lost, 0 gained: McNemar p 0.0039)"),
+        (asked(), asked(1, verdict="fail"), "(1 lost, 0 gained: McNemar p 1, may be chance)"),
+        (asked(), asked(verdict="fail"), "(no such answer of the adapters flipped)"),
+    ],
+)
+def test_beside_worse_and_better_stands_whether_it_may_be_chance(a: Report, b: Report, p: str) -> None:
+    assert diff(a, b).worse[0].endswith(p)
+    assert diff(b, a).better[0].endswith(swapped(p))
+
+
+def swapped(p: str) -> str:
+    return re.sub(r"(\d+) lost, (\d+) gained", r"\2 lost, \1 gained", p)
+
+
+def test_b_can_be_worse_in_one_way_and_better_in_another() -> None:
+    found = diff(asked(*range(6)), misnaming(6))
+    assert ("wrong tool names" in found.worse[0], "adapter less base" in found.better[0]) == (True, True)
+    lines = shown(found, width=300).splitlines()[-3:]
+    assert lines == [
+        "B is worse than A in some ways, better in others:",
+        f"  worse: {found.worse[0]}",
+        f"  better: {found.better[0]}",
+    ]
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(["valid", "wrong_tool", "no_call"])] * 2), min_size=1, max_size=12))
+def test_on_the_same_cases_the_figures_are_those_of_check(outcomes: list[tuple[str, str]]) -> None:
+    cases = [case(f"{n}", answer("", ft), answer("", base)) for n, (base, ft) in enumerate(outcomes)]
+    again = KINDS["tool_use_fidelity"].judge_again(probe(*cases), {}, seed=0)
+    figures, _ = diff(report(again), report(again)).probes[0].shared
+    for name in ("json_valid_rate_base", "json_valid_rate_ft", "validity_delta", "hallucination_rate"):
+        assert getattr(figures.evidence, name) == getattr(again.comparison, name)
+    assert figures.validity.delta == pytest.approx(again.comparison.validity_delta, abs=1e-12)
+    named = [base for base, _ in outcomes if base != "no_call"]
+    assert figures.hallucination_rate_base == named.count("wrong_tool") / max(1, len(named))
+
+
+def test_figures_are_those_of_the_shared_cases_and_the_rest_says_it_is_not() -> None:
+    b = report(
+        probe(*(case(f"case{n}") for n in range(8)), *(broken_case(f"more{n}") for n in range(8)), verdict="fail")
+    )
+    found = diff(asked(of=8), b)
+    rows = {row[0]: row[1:] for row in figures(found.probes[0])}
+    assert rows["valid calls, adapter"] == ("100.0%", "100.0%", "+0.0 pt")
+    assert rows["score, all cases"] == ("0.50", "0.50", "+0.00")
+    assert found.worse == (
+        "tools_intact: the verdict: pass in A, fail in B, each on all of its own cases (no such answer of the adapters "
+        "flipped)",
+    )
+
+
+def test_too_few_shared_cases_are_said_to_be_too_few() -> None:
+    few, enough = diff(asked(), asked()).probes[0], diff(asked(of=100), asked(of=100)).probes[0]
+    assert few.sentences[1:] == (
+        "Too few shared cases to be sure whether B is worse: the 95% interval has the limit of -5.0 pt inside. "
+        "About 209 would settle it four times in five.",
+    )
+    assert (few.inconclusive, enough.inconclusive, len(enough.sentences)) == (True, False, 1)
+
+
+def test_where_no_shared_case_asks_for_a_call_nothing_is_said_about_valid_calls() -> None:
+    quiet = report(probe(case("q", answer(outcome="no_call"), answer(outcome="no_call"), expect="no_call")))
+    (only,) = diff(quiet, quiet).probes
+    assert (only.sentences, only.validity_change, only.inconclusive) == ((), None, None)
+    assert ("abstains, adapter", "100.0%", "100.0%", "+0.0 pt") in list(figures(only))
+
+
+@pytest.mark.parametrize(
+    "change", [{"prompt": "Other?"}, {"gold_tool_name": "calculator"}, {"expect": "no_call", "gold_tool_name": None}]
+)
+def test_answers_to_other_questions_are_no_pair(change: dict[str, Any]) -> None:
+    a, b = report(probe(case("one"), case("two"))), report(probe(broken_case("one", **change), case("two")))
+    found = diff(a, b)
+    assert ([match.a.id for match in found.probes[0].matches], found.worse) == (["two"], ())
+    assert found.differences == (
+        "tools_intact: the same id, but another question or another tool expected in 1 case, left out here: one",
+    )
+
+
+def test_a_call_that_is_no_object_does_not_stop_the_diff() -> None:
+    odd = report(probe(case("one", answer(call=["odd"]), answer(call=7))))
+    assert diff(odd, odd).worse == ()
 
 
 def test_only_shared_cases_are_compared_and_the_others_named() -> None:
@@ -123,7 +260,7 @@ def test_what_makes_two_reports_hard_to_compare_is_said() -> None:
             case("one", prompt="Other?"),
             case("two", sent="other"),
             case("three"),
-            evidence={"limits": {"assert_z_gte": 2.0}},
+            evidence={"limits": {"assert_z_gte": 2.0}, "allowed_tools": ["search_web"]},
         ),
         provenance={**a.provenance.model_dump(), **changed, "llama_cpp": "0.4.0"},
     )
@@ -131,8 +268,9 @@ def test_what_makes_two_reports_hard_to_compare_is_said() -> None:
         "the base models differ: base.gguf (bbbbbbbbbbbb) and other.gguf (cccccccccccc)",
         "the adapters of the base differ: none and sft.gguf (555555555555) at 0.5",
         "probes in A alone: old",
-        "tools_intact: the same id, but another question in 1 case: one",
+        "tools_intact: the same id, but another question or another tool expected in 1 case, left out here: one",
         "tools_intact: other words around the question in 1 case (template, tools or system text)",
+        "tools_intact: allowed_tools differ, and with them what a wrong tool name is",
         "tools_intact: the limits differ; B's count here",
         "settings differ: prompt chat and raw, max_new_tokens 64 and None",
         "llama-cpp-python differs: 0.3.36 and 0.4.0",
@@ -148,17 +286,19 @@ def test_reports_without_a_case_in_common_are_refused(b: Report) -> None:
 def test_the_diff_is_shown_in_80_columns() -> None:
     a, b = asked(19, score=0.9), asked(1, 2, 3, verdict="fail", evidence={"limits": LIMITS, "hallucination_rate": 0.0})
     lines = [line.rstrip() for line in shown(diff(a, b), examples=1).splitlines()]
-    assert lines[:10] == [
+    assert lines[:12] == [
         "PASS → FAIL  tools_intact",
         "",
-        "                           A       B    change",
-        "valid calls, base     100.0%  100.0%   +0.0 pt",
-        "valid calls, adapter   95.0%   85.0%  -10.0 pt",
-        "wrong tool names        0.0%    0.0%   +0.0 pt",
-        "z against nulls            –       –         –",
-        "score                   0.90    0.50     -0.40",
+        "20 shared cases                  A         B    change",
+        "valid calls, base           100.0%    100.0%   +0.0 pt",
+        "valid calls, adapter         95.0%     85.0%  -10.0 pt",
+        "adapter less base          -5.0 pt  -15.0 pt  -10.0 pt",
+        "wrong tool names, base        0.0%      0.0%   +0.0 pt",
+        "wrong tool names, adapter     0.0%      0.0%   +0.0 pt",
+        "z against nulls                  –         –         –",
+        "score                         0.90      0.50     -0.40",
         "",
-        "Valid calls: 3 lost, 1 gained of 20; change -10 pt, 95% interval -33 to +12;",
+        "Valid calls, A to B: 3 lost, 1 gained of 20; change -10 pt, 95% interval -33 to",
     ]
     assert lines[lines.index("3 cases broke:") :] == [
         "3 cases broke:",
@@ -172,8 +312,11 @@ def test_the_diff_is_shown_in_80_columns() -> None:
         '    B valid         {"name": "search_web", "arguments": {"query": "x"}}',
         "",
         "B is worse than A:",
-        "  tools_intact: valid calls -10.0 pt on the shared cases, limit -5.0 pt",
-        "  tools_intact: the verdict was pass and is fail",
+        "  worse: tools_intact: valid calls, adapter less base: -5.0 pt in A, -15.0 pt in",
+        "B; a change of -10.0 pt, limit 5.0 either way (3 lost, 1 gained: McNemar p 0.62,",
+        "may be chance)",
+        "  worse: tools_intact: the verdict: pass in A, fail in B (3 lost, 1 gained:",
+        "McNemar p 0.62, may be chance)",
     ]
 
 
@@ -198,7 +341,24 @@ def test_the_json_has_every_flip_with_both_answers() -> None:
     assert only["paired"] | {"interval_95": 0} == {
         "both": 17, "lost": 2, "gained": 1, "neither": 0, "delta": -0.05, "mcnemar_p": 1.0, "interval_95": 0,
     }  # fmt: skip
-    assert (data["worse"], data["differences"]) == ([], [])
+    assert (data["worse"], data["better"], data["differences"]) == ([], [], [])
+
+
+def test_the_json_has_the_figures_of_the_shared_cases_beside_those_of_all() -> None:
+    b = report(
+        probe(*(broken_case(f"case{n}") for n in range(2)), case("case2", answer(outcome="wrong_tool")), case("x"))
+    )
+    (only,) = json.loads(to_json(diff(asked(of=3), b)))["probes"]
+    assert only["b"] | {"verdict": 0} == {
+        "verdict": 0, "score": 0.5, "z_score": None, "base_value": 1.0, "ft_value": 0.5, "hallucination_rate": 0.0,
+    }  # fmt: skip
+    assert only["shared"]["b"] == {
+        "num_cases": 3, "json_valid_rate_base": 1.0, "json_valid_rate_ft": 1 / 3, "validity_delta": -2 / 3,
+        "hallucination_rate_base": 0.0, "hallucination_rate": 1.0,
+    }  # fmt: skip
+    assert (only["shared"]["a"]["validity_delta"], only["validity_change"]) == (0.0, -2 / 3)
+    assert (only["paired_names"]["lost"], only["inconclusive"], only["better"]) == (1, True, [])
+    assert only["cases_needed"] > 3
 
 
 class Elements(HTMLParser):
@@ -222,9 +382,9 @@ def test_the_page_shows_figures_flips_and_differences() -> None:
     other = asked(2, 3, 4, verdict="fail").model_copy(update={"provenance": Provenance()})
     page = Elements(to_html(diff(asked(1), other), "old.json", "new.json"))
     for said in (
-        "A is old.json, B is new.json", "B is worse than A", "the verdict was pass and is fail",
+        "A is old.json, B is new.json", "B is worse than A", "Worse: tools_intact: the verdict: pass in A, fail in B",
         "the base models differ", "3 cases broke", "1 case mended", "I cannot do that.",
-        "Valid calls: 3 lost, 1 gained of 20",
+        "Valid calls, A to B: 3 lost, 1 gained of 20", "20 shared cases", "McNemar p 0.62, may be chance",
     ):  # fmt: skip
         assert said in page.text
     assert page.found["details"] == 4

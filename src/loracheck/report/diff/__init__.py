@@ -1,98 +1,25 @@
 """Two reports side by side: what flipped, how sure that is, and whether the second is worse.
 
-B is worse than A when, in a probe that both have,
-- its adapter makes fewer valid calls on the cases that both asked, by more than B's limit allows
-  (`assert_validity_delta_gte`);
-- it calls more wrong tools than B's limit allows (`assert_hallucination_lte`) and A's did not;
+Both are judged by what `check` counts, on the shared cases alone: those that both reports asked. B is worse than A
+when, in a probe that both have,
+- its valid calls, adapter less base, are fewer than A's by more than B's limit allows (`assert_validity_delta_gte`);
+- it names more wrong tools than A does, and more than B's limit allows (`assert_hallucination_lte`);
 - or its verdict is a fail or an error where A's was a pass.
+It is better where A would be worse than B. Beside each stands the chance of such flips (exact McNemar test of the two
+adapters' answers): a few cases may flip either way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from loracheck.errors import ReportError
-from loracheck.probes.tool_use_words import paired_sentence
-from loracheck.results import CaseReport, FileRecord, ProbeReport, Report
-from loracheck.scoring.evidence import PairedTest
-from loracheck.scoring.limits import check_limits
-from loracheck.scoring.statistics import pair
-from loracheck.scoring.verdict import paired_test
-from loracheck.text import counted, percent, points
+from loracheck.report.diff.probe import Match, ProbeDiff
+from loracheck.results import FileRecord, Report
+from loracheck.text import counted
 
-_GOOD, _BAD = ("pass", "warn"), ("fail", "error")
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """One case in both reports; the answers compared are the adapters'."""
-
-    a: CaseReport
-    b: CaseReport
-
-    @property
-    def right(self) -> tuple[bool, bool]:
-        return self.a.is_right(self.a.ft), self.b.is_right(self.b.ft)
-
-
-@dataclass(frozen=True)
-class ProbeDiff:
-    a: ProbeReport
-    b: ProbeReport
-
-    @cached_property
-    def matches(self) -> tuple[Match, ...]:
-        others = {case.id: case for case in self.b.cases}
-        return tuple(Match(case, others[case.id]) for case in self.a.cases if case.id in others)
-
-    @cached_property
-    def broke(self) -> tuple[Match, ...]:
-        return tuple(match for match in self.matches if match.right == (True, False))
-
-    @cached_property
-    def mended(self) -> tuple[Match, ...]:
-        return tuple(match for match in self.matches if match.right == (False, True))
-
-    @property
-    def only_a(self) -> list[str]:
-        return _only(self.a.cases, self.b.cases)
-
-    @property
-    def only_b(self) -> list[str]:
-        return _only(self.b.cases, self.a.cases)
-
-    @cached_property
-    def paired(self) -> PairedTest:
-        """Valid calls of A's adapter against those of B's, where both reports asked for a call."""
-        asked = [match for match in self.matches if "call" == match.a.expect == match.b.expect]
-        return paired_test(pair([match.a.ft.valid for match in asked], [match.b.ft.valid for match in asked]))
-
-    @property
-    def in_words(self) -> str:
-        return paired_sentence("Valid calls", self.paired)
-
-    @property
-    def worse(self) -> tuple[str, ...]:
-        """Why B is worse; empty when it is not."""
-        return tuple(self._worse())
-
-    def _worse(self) -> Iterator[str]:
-        limits = self.b.comparison.limits
-        valid = check_limits(limits, delta=self.paired.delta, hallucination=None, z=None)["assert_validity_delta_gte"]
-        if valid.kept is False:
-            yield f"valid calls {points(valid.value)} on the shared cases, limit {points(valid.bound)}"
-        before, after = (
-            check_limits(limits, delta=each.validity_delta, hallucination=each.hallucination_rate, z=None)
-            for each in (self.a.comparison, self.b.comparison)
-        )
-        was, wrong_names = before["assert_hallucination_lte"], after["assert_hallucination_lte"]
-        if wrong_names.kept is False and was.kept is not False:
-            change = f"limit {percent(wrong_names.bound)}; it was {percent(was.value)}"
-            yield f"wrong tool names {percent(wrong_names.value)}, {change}"
-        if self.a.verdict in _GOOD and self.b.verdict in _BAD:
-            yield f"the verdict was {self.a.verdict} and is {self.b.verdict}"
+__all__ = ["Diff", "Match", "ProbeDiff", "diff"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +34,21 @@ class Diff:
     def worse(self) -> tuple[str, ...]:
         return tuple(f"{probe.b.name}: {why}" for probe in self.probes for why in probe.worse)
 
+    @property
+    def better(self) -> tuple[str, ...]:
+        return tuple(f"{probe.b.name}: {why}" for probe in self.probes for why in probe.better)
+
 
 def diff(a: Report, b: Report) -> Diff:
-    """Probes are matched by name and cases by id; ReportError when the two have no case in common."""
+    """Probes are matched by name, cases by id and question; ReportError when the two have no case in common."""
     others = {probe.name: probe for probe in b.judged}
     probes = tuple(ProbeDiff(probe, others[probe.name]) for probe in a.judged if probe.name in others)
     if not any(probe.matches for probe in probes):
         raise ReportError(
             "the two reports have no case in common, so there is nothing to compare; "
-            "cases are matched by the name of their probe and their id"
+            "cases are matched by the name of their probe, their id and their question"
         )
     return Diff(a, b, probes, tuple(_differences(a, b, probes)))
-
-
-def _only(here: Iterable[CaseReport], there: Iterable[CaseReport]) -> list[str]:
-    known = {case.id for case in there}
-    return [case.id for case in here if case.id not in known]
 
 
 # Why the two may not be comparable: other models, cases, settings or machines
@@ -160,10 +86,16 @@ def _case_differences(probe: ProbeDiff) -> Iterator[str]:
     for label, ids in (("A", probe.only_a), ("B", probe.only_b)):
         if ids:
             yield f"{name}: {counted(len(ids), 'case')} in {label} alone: {_some(ids)}"
-    if asked := [match.a.id for match in probe.matches if match.a.prompt != match.b.prompt]:
-        yield f"{name}: the same id, but another question in {counted(len(asked), 'case')}: {_some(asked)}"
-    if sent := sum(match.a.prompt == match.b.prompt and match.a.sent != match.b.sent for match in probe.matches):
+    if other := [match.a.id for match in probe.same_ids if not match.is_same_question]:
+        left_out = f"{counted(len(other), 'case')}, left out here"
+        yield f"{name}: the same id, but another question or another tool expected in {left_out}: {_some(other)}"
+    if sent := sum(match.a.sent != match.b.sent for match in probe.matches):
         yield f"{name}: other words around the question in {counted(sent, 'case')} (template, tools or system text)"
+    if ids := probe.base_flips:
+        what = f"the base itself answers otherwise in {counted(len(ids), 'case')}"
+        yield f"{name}: {what}; p and interval are of the adapters' answers alone: {_some(ids)}"
+    if probe.a.comparison.allowed_tools != probe.b.comparison.allowed_tools:
+        yield f"{name}: allowed_tools differ, and with them what a wrong tool name is"
     if probe.a.comparison.limits != probe.b.comparison.limits:
         yield f"{name}: the limits differ; B's count here"
 
