@@ -133,6 +133,64 @@ def test_settings_that_are_given_are_set_and_the_others_stay(suite_file: Path) -
     assert suite.defaults.threads == load_suite(suite_file).defaults.threads
 
 
+# Tools for all cases
+
+TOOLS = [
+    {"name": "search_web", "inputSchema": {"type": "object"}},
+    {"type": "function", "function": {"name": "search_wiki"}},
+]
+TOOLLESS = {"prompt": "Find cats.", "gold_calls": [{"name": "search_web"}, {"name": "search_wiki"}]}
+
+
+@pytest.fixture
+def toolless(tmp_path: Path) -> Path:
+    """Cases that name no tools, with a file of tools beside them."""
+    (tmp_path / "tools.json").write_text(json.dumps({"tools": TOOLS}), "utf-8")
+    file = tmp_path / "prompts.jsonl"
+    file.write_text(json.dumps(TOOLLESS), "utf-8")
+    return file
+
+
+def surfaces(suite: Suite) -> list[list[str]]:
+    return [[tool.name for tool in case.surface] for entry in suite.judged for case in entry.asks]
+
+
+def test_tools_are_a_file_or_tools_and_go_to_the_cases_that_name_none(toolless: Path) -> None:
+    both = {"base": "base.gguf", "adapter": "mine.gguf", "cases": toolless}
+    file = toolless.with_name("tools.json")
+    from_file, listed = build_suite(**both, tools=str(file)), build_suite(**both, tools=TOOLS)
+    assert surfaces(from_file) == surfaces(listed) == [["search_web", "search_wiki"]]
+    assert (from_file.tools_file, listed.tools_file) == (file, None)
+    relative = build_suite(
+        base="base.gguf", adapter="mine.gguf", cases=toolless.name, tools=file.name, folder=file.parent
+    )
+    assert relative.judged == from_file.judged
+    with pytest.raises(CasesError, match="no tools on offer; give tool_spec or tools, or tools for all cases"):
+        build_suite(**both)
+
+
+def test_tools_that_are_given_win_over_the_file_of_the_suite(suite_file: Path, toolless: Path) -> None:
+    (suite_file.parent / "own.json").write_text(json.dumps([{"name": "search_web"}]), "utf-8")
+    text = SUITE.replace("tool_spec: {name: search_web}, ", "gold_tool_name: search_web, ")
+    suite_file.write_text(f"tools_file: own.json\n{text}", "utf-8")
+    assert surfaces(build_suite(suite_file)) == [["search_web"]]
+    given = toolless.with_name("tools.json")
+    suite = build_suite(suite_file, tools=given)
+    assert (surfaces(suite), suite.tools_file) == ([["search_web", "search_wiki"]], given)
+    with pytest.raises(CasesError, match=r"prompts\.jsonl:1: gold_calls\[1\]\.name: no tool 'search_wiki' on offer"):
+        build_suite(suite_file, cases=toolless)
+    assert surfaces(build_suite(suite_file, cases=toolless, tools=given)) == [["search_web", "search_wiki"]]
+
+
+def test_tools_that_no_case_needs_are_told_of(toolless: Path) -> None:
+    both: dict[str, Any] = {"base": "base.gguf", "adapter": "mine.gguf", "tools": TOOLS}
+    told: list[str] = []
+    build_suite(**both, cases=toolless, tell=told.append)
+    assert told == []
+    build_suite(**both, cases="smoke", tell=told.append)
+    assert told == ["every case names its own tools; those that were given for all cases are not used"]
+
+
 # What cannot be
 
 
@@ -141,11 +199,14 @@ def test_settings_that_are_given_are_set_and_the_others_stay(suite_file: Path) -
     [
         ({"parallel": 0}, "^parallel: input should be greater than or equal to 1$"),
         ({"prompt": "verse"}, "^prompt: input should be 'chat' or 'raw'$"),
-        ({"dialect": "klingon"}, "^dialect: no dialect 'klingon'; give auto or one of "),
+        ({"dialect": "sindarin"}, "^dialect: no dialect 'sindarin'; give auto or one of "),
         ({"nonsense": 1}, "^nonsense: "),
         ({"null_runs": 0}, "^runs: input should be greater than or equal to 1$"),
         ({"null_runs": 11}, "^runs: input should be less than or equal to 10$"),
         ({"cases": []}, "^cases: "),
+        ({"tools": [{"name": "f"}, {"name": "f"}]}, "^tools: two tools are named 'f'; names must differ$"),
+        ({"tools": []}, "^tools: "),
+        ({"tools": [{"nme": "f"}]}, "^tools.0.name: field required$"),
         ({"cases": [make_case(1), make_case(1)]}, "^cases: two cases have the id 'case1'; ids must differ$"),
         ({"adapter": "mine.gguf@strong"}, "'strong' in 'mine.gguf@strong' is not a scale"),
     ],
@@ -264,6 +325,19 @@ def test_the_suite_of_a_report_writes_the_very_same_prompts(tmp_path: Path) -> N
     again_prompts, prompts = (read(each, Store()).steps[1].prompts for each in (again(report, tmp_path), suite))
     assert again_prompts == prompts
     assert "null" not in prompts[0].text
+
+
+def test_the_suite_of_a_report_has_the_tools_and_the_calls_that_it_had(
+    files: Files, tmp_path: Path, toolless: Path
+) -> None:
+    tools = toolless.with_name("tools.json")
+    suite = build_suite(base=files.base, adapter=files.adapter, cases=toolless, tools=tools, null=False)
+    report = check(suite, engine=answering())
+    tools.unlink()
+    toolless.unlink()
+    assert again(report, tmp_path) == suite
+    (case,) = again(report, tmp_path).judged[0].asks
+    assert [call.name for call in case.expected_calls] == ["search_web", "search_wiki"]
 
 
 def test_the_suite_of_a_report_knows_the_file_it_came_from(files: Files, suite_file: Path, tmp_path: Path) -> None:

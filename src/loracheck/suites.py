@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from loracheck.cases.case import Case
+from loracheck.cases.case import Case, Tool
 from loracheck.cases.entries import NullAdapterEntry
-from loracheck.cases.load import DEFAULT_PACK, find_cases, load_pack
+from loracheck.cases.load import DEFAULT_PACK, ToolList, find_cases, load_pack, load_tools, tell_if_not_used
 from loracheck.cases.load import load_suite as load_suite_file
 from loracheck.cases.suite import AdapterEntry, Suite, adapter_entry, quick_suite
 from loracheck.errors import InputError, ReportError
@@ -23,13 +23,17 @@ from loracheck.results import AdapterRecord, Report
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 Adapters: TypeAlias = "AnyPath | AdapterEntry | Sequence[AnyPath | AdapterEntry]"
+Tools: TypeAlias = "AnyPath | Sequence[Tool | Mapping[str, Any]]"
 
 MISSING = "give a suite file, or both a base model and an adapter"
 
 
-def load_suite(path: AnyPath) -> Suite:
-    """The suite in a YAML file; relative paths in it start at the file's folder."""
-    return load_suite_file(Path(path), suite_type())
+def load_suite(path: AnyPath, tools: tuple[Tool, ...] = ()) -> Suite:
+    """The suite in a YAML file; relative paths in it start at the file's folder.
+
+    Cases that name no tools get `tools`, or where there are none those of the suite's `tools_file`.
+    """
+    return load_suite_file(Path(path), suite_type(), tools)
 
 
 @contextmanager
@@ -51,33 +55,52 @@ def build_suite(
     adapter: Adapters = (),
     base_adapter: Adapters = (),
     cases: AnyPath | Sequence[Case] | None = None,
+    tools: Tools | None = None,
     null_runs: int | None = None,
     null: bool = True,
+    template_args: Mapping[str, Any] | None = None,
     folder: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
     **defaults: Any,
 ) -> Suite:
     """A suite file with models, cases and settings over it, or a suite made from these alone.
 
-    `folder` is where relative paths start, if not here; `tell` hears what was made of cases in a format of others.
+    `tools` are on offer in every case that names none, and win over the `tools_file` of the file. Template arguments
+    are added to those of the file. `folder` is where relative paths start, if not here; `tell` hears what was made of
+    cases in a format of others, and of tools that no case needs.
     """
     beside = _Beside(folder)
     model = None if base is None else beside.path(base)
     adapters, base_adapters = beside.adapters(adapter), beside.adapters(base_adapter)
-    asked = beside.cases(cases, tell)
-    if suite is not None:
-        loaded = load_suite(beside.path(suite)) if isinstance(suite, str | os.PathLike) else suite
+    given = beside.tools(tools)
+    loaded = load_suite(beside.path(suite), given) if isinstance(suite, str | os.PathLike) else suite
+    asked = beside.cases(cases, given or _tools_of(loaded, cases), tell)
+    if loaded is not None:
         built = loaded.with_models(model, adapters, base_adapters)
         built = built if asked is None else built.with_cases(asked)
     elif model is None or not adapters:
         raise InputError(MISSING)
     else:
         built = quick_suite(model, adapters, base_adapters, load_pack(DEFAULT_PACK) if asked is None else asked)
+    if given:
+        built = built.model_copy(
+            update={"tools_file": beside.path(tools) if isinstance(tools, str | os.PathLike) else None}
+        )
+        tell_if_not_used(given, (case for entry in built.entries for case in entry.asks), tell)
+    if template_args:
+        defaults["template_args"] = {**built.defaults.template_args, **template_args}
     built = built.with_defaults(**{key: value for key, value in defaults.items() if value is not None})
     if null_runs is not None:
         # A copy takes any number, an entry knows which there may be.
         NullAdapterEntry(name="nulls", runs=null_runs)
     return built.with_nulls(null_runs) if null else built.without_nulls()
+
+
+def _tools_of(suite: Suite | None, cases: AnyPath | Sequence[Case] | None) -> tuple[Tool, ...]:
+    """What a suite has for cases that come from elsewhere and name no tools."""
+    if suite is None or suite.tools_file is None or not isinstance(cases, str | os.PathLike):
+        return ()
+    return load_tools(suite.tools_file)
 
 
 class _Beside:
@@ -94,12 +117,21 @@ class _Beside:
         several = [given] if isinstance(given, str | os.PathLike | AdapterEntry) else given
         return [each if isinstance(each, AdapterEntry) else adapter_entry(self.path(each)) for each in several]
 
-    def cases(self, given: AnyPath | Sequence[Case] | None, tell: Callable[[str], None]) -> Sequence[Case] | None:
+    def tools(self, given: Tools | None) -> tuple[Tool, ...]:
+        if given is None:
+            return ()
+        if isinstance(given, str | os.PathLike):
+            return load_tools(self.path(given))
+        return ToolList.model_validate({"tools": given}).tools
+
+    def cases(
+        self, given: AnyPath | Sequence[Case] | None, tools: tuple[Tool, ...], tell: Callable[[str], None]
+    ) -> Sequence[Case] | None:
         if given is None or not isinstance(given, str | os.PathLike):
             return given
         # A pack has a name, and no folder.
         file = self.path(given)
-        return find_cases(file if file.is_file() else Path(given), tell)
+        return find_cases(file if file.is_file() else Path(given), tell, tools)
 
 
 def suite_of(report: Report, source: Path, hash_of: Callable[[Path], str]) -> Suite:

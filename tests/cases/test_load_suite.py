@@ -8,7 +8,7 @@ import pytest
 from loracheck.cases.entries import ENTRIES, Entry, NullAdapterEntry, ToolUseEntry
 from loracheck.cases.load import load_suite
 from loracheck.cases.suite import AdapterEntry, default_threads, suite_of_kinds
-from loracheck.errors import SuiteError
+from loracheck.errors import CasesError, SuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,8 @@ def test_the_example_of_the_design_loads_as_written(write: Write, tmp_path: Path
     assert suite.adapters == (AdapterEntry(gguf=tmp_path / "a.gguf"), AdapterEntry(gguf=tmp_path / "b.gguf"))
     assert dict(suite.defaults) == {
         "seed": 0, "prompt": "chat", "max_new_tokens": 256, "n_ctx": 4096, "threads": 2, "gpu_layers": 0, "parallel": 8,
-        "dialect": "auto", "schema_rules": "basic",
+        "dialect": "auto", "schema_rules": "basic", "thinking": True, "template_args": {},
+        "flips": False,
     }  # fmt: skip
     nulls, tools = suite.entries
     assert isinstance(nulls, NullAdapterEntry)
@@ -170,7 +171,10 @@ def test_the_line_of_an_unknown_key_is_where_the_key_stands(write: Write) -> Non
 
 def test_a_missing_key_is_named_with_the_line_of_what_lacks_it(write: Write) -> None:
     complaint = refusal(write(SMALL.replace("        tool_spec: {name: search}\n", "")))
-    assert complaint == "suite.yaml:8: suite[0].cases[0]: give either tool_spec or tools"
+    assert complaint == (
+        "suite.yaml:8: suite[0].cases[0]: no tools on offer; "
+        "give tool_spec or tools, or tools for all cases with --tools FILE"
+    )
 
 
 def test_every_mistake_is_named_at_once(write: Write) -> None:
@@ -193,6 +197,10 @@ def test_every_mistake_is_named_at_once(write: Write) -> None:
             "defaults: {dialect: hermse}\nsuite:",
             ":4: defaults.dialect: no dialect 'hermse'; did you mean 'hermes",
         ),
+        ("suite:", "defaults: {thinking: less}\nsuite:", ":4: defaults.thinking: "),
+        ("suite:", "defaults: {template_args: [a]}\nsuite:", ":4: defaults.template_args: should be a mapping"),
+        ("suite:", "defaults: {max_new_tokens: 0}\nsuite:", ":4: defaults.max_new_tokens: "),
+        ("Find cats.", "Find cats.\n        answer_tokens: 0", ":9: suite[0].cases[0].answer_tokens: "),
         ("[{gguf: b.gguf}]", "[]", ":3: models.ft.adapters: empty; it needs at least one entry"),
         ("[{gguf: b.gguf}]", "b.gguf", ":3: models.ft.adapters: should be a list"),
         ("{gguf: base.gguf}", "base.gguf", ":2: models.base: should be a mapping"),
@@ -271,6 +279,51 @@ def test_a_list_that_holds_itself_is_refused_at_its_line(write: Write) -> None:
 
 def test_settings_left_out_are_the_documented_defaults(write: Write) -> None:
     defaults = load_suite(write(SMALL)).defaults
-    assert (defaults.seed, defaults.prompt, defaults.max_new_tokens, defaults.n_ctx) == (0, None, 256, 4096)
-    assert (defaults.gpu_layers, defaults.parallel) == (0, 8)
+    assert (defaults.seed, defaults.prompt, defaults.max_new_tokens, defaults.n_ctx) == (0, None, None, 4096)
+    assert (defaults.gpu_layers, defaults.parallel, defaults.flips) == (0, None, False)
+    assert (defaults.thinking, defaults.template_args) == (True, {})
     assert defaults.threads == default_threads()
+
+
+TOOLS = '{"tools": [{"name": "search", "inputSchema": {"type": "object"}}, {"name": "now"}]}'
+
+
+def test_a_file_of_tools_beside_the_suite_is_for_the_cases_that_name_none(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text(TOOLS, encoding="utf-8")
+    text = SMALL + "      - {prompt: Find dogs., gold_tool_name: search}\n      - {prompt: Hi., expect: any_call}\n"
+    suite = load_suite(write(f"tools_file: tools.json\n{text}"))
+    assert suite.tools_file == tmp_path / "tools.json"
+    own, named, free = suite.entries[0].asks
+    assert [tool.name for tool in own.surface] == ["search"]
+    assert [tool.spec() for tool in named.surface] == [
+        {"name": "search", "parameters": {"type": "object"}},
+        {"name": "now"},
+    ]
+    assert free.accepted_names == ("search", "now")
+    dumped = suite.model_dump(mode="json")
+    (tmp_path / "tools.json").unlink()
+    assert type(suite).model_validate(dumped).entries == suite.entries
+
+
+@pytest.mark.parametrize(
+    ("tools_file", "error", "complaint"),
+    [
+        ("none.json", CasesError, "none.json: no such file"),
+        ("[a]", SuiteError, "suite.yaml:1: tools_file: "),
+    ],
+)
+def test_a_bad_file_of_tools_is_named(
+    write: Write, tmp_path: Path, tools_file: str, error: type[Exception], complaint: str
+) -> None:
+    with pytest.raises(error) as refused:
+        load_suite(write(f"tools_file: {tools_file}\n{SMALL}"))
+    assert str(refused.value).replace(f"{tmp_path}/", "").startswith(complaint)
+
+
+def test_a_suite_of_an_earlier_report_still_loads(write: Write) -> None:
+    suite = load_suite(write(DESIGN))
+    dumped = suite.model_dump(mode="json")
+    del dumped["tools_file"]
+    for case in dumped["suite"][1]["cases"]:
+        del case["gold_calls"], case["order"]
+    assert type(suite).model_validate(dumped).entries == suite.entries

@@ -61,6 +61,13 @@ def test_a_new_answer_length_wins_over_what_single_cases_ask_for(suite: Suite) -
     assert changed.defaults.max_new_tokens == 5
 
 
+def test_template_arguments_are_json(suite: Suite) -> None:
+    assert suite.with_defaults(template_args={"a": [1, None]}).defaults.template_args == {"a": [1, None]}
+    for odd in (object(), float("nan"), {1, 2}):
+        with pytest.raises(ValidationError, match="a value that is not JSON; a report could not tell it"):
+            suite.with_defaults(template_args={"a": odd})
+
+
 def test_cases_that_are_given_replace_those_of_the_probe_and_its_limits_stay(suite: Suite) -> None:
     strict = tools(suite).model_copy(update={"assert_z_gte": 9.0})
     changed = of_entries(suite, strict).with_cases([make_case(7)])

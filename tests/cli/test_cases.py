@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
+    from suite_factory import Files
+
 RECORD = {"query": "Find cats.", "tools": [SEARCH], "answers": [{"name": "search_web", "arguments": {"query": "cats"}}]}
 
 
@@ -70,14 +72,22 @@ def test_import_writes_cases_and_counts_what_it_left_out(data: Path, tmp_path: P
     assert [case.id for case in load_cases(out)] == ["1", "3", "10"]
 
 
-def test_import_notes_what_a_case_does_not_tell(tmp_path: Path) -> None:
+def test_import_notes_what_is_odd_about_a_case(tmp_path: Path) -> None:
     data = tmp_path / "data.json"
-    data.write_text(json.dumps([RECORD | {"answers": RECORD["answers"] * 2}]), encoding="utf-8")
+    data.write_text(json.dumps([RECORD | {"answers": [{"name": "search_web", "arguments": {}}]}]), encoding="utf-8")
     done = run("import", data, "-o", tmp_path / "cases.jsonl")
     assert [" ".join(line.split()) for line in done.stderr.splitlines()] == [
         "records lines used, but",
-        "1 1 several calls at once; the first is expected",
+        "1 1 its own call does not fit the tool's schema",
     ]
+
+
+def test_import_counts_the_cases_with_several_calls(tmp_path: Path) -> None:
+    data, out = tmp_path / "data.json", tmp_path / "cases.jsonl"
+    data.write_text(json.dumps([RECORD, RECORD | {"answers": RECORD["answers"] * 2}]), encoding="utf-8")
+    done = run("import", data, "-o", out)
+    assert done.stdout == f"wrote {out}: 2 cases, 0 of them without a call, 1 with several calls\n"
+    assert [len(case.expected_calls) for case in load_cases(out)] == [1, 2]
 
 
 def test_import_says_nothing_on_standard_error_when_all_is_used(data: Path, tmp_path: Path) -> None:
@@ -206,7 +216,135 @@ def test_show_cannot_rewrite_the_terminal(tmp_path: Path) -> None:
     assert "[red]" in run("show", path).stdout
 
 
-@pytest.mark.parametrize("command", ["import", "list", "show"])
+MCP = {"result": {"tools": [{"name": "search_web", "inputSchema": SEARCH["parameters"]}, {"name": "search_wiki"}]}}
+PROMPTS = """\
+- {id: cats, prompt: Find cats., gold_tool_name: search_web, gold_arguments: {query: [cats, a cat]}}
+- {id: both, prompt: Find dogs., gold_calls: [{name: search_web}, {name: search_wiki}]}
+- {id: any, prompt: Find something., expect: any_call}
+"""
+
+
+@pytest.fixture
+def prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Cases that name no tools, with a file of tools beside them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools.json").write_text(json.dumps(MCP), encoding="utf-8")
+    path = tmp_path / "prompts.yaml"
+    path.write_text(PROMPTS, encoding="utf-8")
+    return path
+
+
+def test_check_says_that_all_cases_fit_and_which_names_are_easy_to_confuse(prompts: Path) -> None:
+    done = run("check", "prompts.yaml", "--tools", "tools.json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "3 of 3 cases fit their tools.",
+        "Easy to confuse:",
+        "  search_web and search_wiki",
+    ]
+
+
+def test_check_lists_what_does_not_fit_and_what_nobody_asks_for(prompts: Path) -> None:
+    prompts.write_text(PROMPTS.replace("[cats, a cat]", "[cats, 3]").replace(", {name: search_wiki}", ""), "utf-8")
+    done = run("check", "prompts.yaml", "--tools", "tools.json")
+    assert done.exit_code == 2
+    assert [" ".join(line.split()) for line in done.stdout.splitlines()] == [
+        "case tool what does not fit",
+        "cats search_web query: 3 does not fit the schema",
+        "2 of 3 cases fit their tools.",
+        "No case asks for:",
+        "search_wiki",
+        "Easy to confuse:",
+        "search_web and search_wiki",
+    ]
+
+
+def test_check_tells_of_every_case_as_json(prompts: Path) -> None:
+    prompts.write_text(PROMPTS.replace("[cats, a cat]", "3"), "utf-8")
+    done = run("check", "prompts.yaml", "--tools", "tools.json", "--json")
+    assert done.exit_code == 2
+    assert json.loads(done.stdout) == {
+        "cases": [
+            {
+                "id": "cats",
+                "fits": False,
+                "problems": [{"tool": "search_web", "problem": "query: 3 does not fit the schema"}],
+            },
+            {"id": "both", "fits": True, "problems": []},
+            {"id": "any", "fits": True, "problems": []},
+        ],
+        "not_asked_for": [],
+        "near": [["search_web", "search_wiki"]],
+    }
+
+
+def test_check_cuts_what_is_long_and_cannot_rewrite_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    tools = [{"name": f"\x1b[2J{'x' * 500}{number}"} for number in range(30)]
+    bad = [make_case(number, gold_arguments={"query": number}) for number in range(60)]
+    wide = make_case(99, id="\u202e" * 500, tool_spec=None, tools=tools, expect="any_call")
+    path.write_text(
+        "\n".join(json.dumps(case.model_dump(mode="json", exclude_unset=True)) for case in (*bad, wide)), "utf-8"
+    )
+    done = run("check", path)
+    lines = done.stdout.splitlines()
+    assert len(lines) < 70
+    assert max(map(cell_len, lines)) <= 80
+    assert not {"\x1b", "\u202e"} & {*done.stdout}
+    assert "20 more; --json lists all" in done.stdout
+
+
+def test_check_takes_a_pack_and_a_file_of_others(data: Path) -> None:
+    assert run("check", "smoke").exit_code == 0
+    done = run("check", data)
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "3 of 3 cases fit their tools.")
+    assert "read as xlam, 3 cases" in done.stderr
+
+
+def test_check_says_when_the_tools_for_all_cases_are_for_none(prompts: Path) -> None:
+    done = run("check", "smoke", "--tools", "tools.json")
+    assert done.exit_code == 0
+    assert done.stderr == "every case names its own tools; those that were given for all cases are not used\n"
+
+
+def test_cases_without_tools_are_refused_with_the_way_out(prompts: Path) -> None:
+    complaint = refusal("check", "prompts.yaml")
+    assert complaint.splitlines()[0] == (
+        "prompts.yaml:1: [0]: no tools on offer; give tool_spec or tools, or tools for all cases with --tools FILE"
+    )
+    assert refusal("check", "prompts.yaml", "--tools", "none.json") == "none.json: no such file"
+
+
+def test_show_tells_several_calls_and_any_call(prompts: Path) -> None:
+    lines = run("show", "prompts.yaml", "--tools", "tools.json").stdout.splitlines()
+    assert [line.split()[:4] for line in lines[1:]] == [
+        ["cats", "search_web", "2", "Find"],
+        ["both", "search_web,", "search_wiki", "2"],
+        ["any", "any", "call", "2"],
+    ]
+
+
+def test_import_gives_tools_to_records_that_list_none(data: Path, prompts: Path) -> None:
+    data.write_text(json.dumps(RECORD | {"tools": []}), encoding="utf-8")
+    assert run("import", data, "-o", "cases.jsonl", "--tools", "tools.json").exit_code == 0
+    (case,) = load_cases("cases.jsonl")
+    assert [tool.name for tool in case.surface] == ["search_web", "search_wiki"]
+
+
+def test_the_main_check_offers_the_tools_of_a_file_too(loracheck: Any, files: Files, prompts: Path) -> None:
+    models = ["--base", files.base, "--adapter", files.adapter]
+    planned = loracheck("check", *models, "--cases", "prompts.yaml", "--tools", "tools.json", "--plan")
+    assert (planned.code, planned.err) == (0, "")
+    assert "Find something." in planned.out
+    refused = loracheck("check", *models, "--cases", "prompts.yaml", "--plan")
+    assert (refused.code, refused.out) == (2, "")
+    assert "no tools on offer; give tool_spec or tools, or tools for all cases with --tools FILE" in refused.err
+    again = loracheck("check", "--like", "out.json", "--tools", "tools.json")
+    assert (again.code, again.out) == (2, "")
+    assert "give nothing else" in again.err
+
+
+@pytest.mark.parametrize("command", ["import", "check", "list", "show"])
 def test_help_shows_an_example(command: str) -> None:
     assert f"loracheck cases {command}" in run(command, "--help").stdout.split("Example")[1]
 

@@ -55,7 +55,7 @@ class NullAdapterEntry(Entry):
     )
     """Noise as strong as that of an adapter with this many times the rank."""
     on: Literal["sentinels", "cases"] = "sentinels"
-    """What the null adapters answer: two fixed questions sent as bare text, or each later probe's own cases."""
+    """What the null adapters answer: two fixed questions, asked the way the cases are, or each later probe's own cases."""
 
     @property
     def is_baseline(self) -> bool:
@@ -73,7 +73,7 @@ class ToolUseEntry(Entry):
     cases: Annotated[tuple[Case, ...], AfterValidator(named_apart)] = Field(min_length=1)
     """What both views are asked."""
     allowed_tools: tuple[str, ...] | None = None
-    """Names of tools that exist. When left out, only each case's own gold_tool_name does."""
+    """Names of tools that exist. When left out, only the ones that each case expects."""
     assert_validity_delta_gte: float = Field(default=-0.05, allow_inf_nan=False)
     """Fail when the share of valid calls, adapter minus base, is lower."""
     assert_hallucination_lte: float = Field(default=0.10, allow_inf_nan=False)
@@ -84,15 +84,21 @@ class ToolUseEntry(Entry):
     """Fail when fewer of the adapter's calls have the gold arguments. Off when left out."""
     assert_abstention_gte: float | None = Field(default=None, allow_inf_nan=False)
     """Fail when the adapter makes no call in fewer of the no_call cases. Off when left out."""
+    assert_all_calls_gte: float | None = Field(default=None, allow_inf_nan=False)
+    """Fail when fewer of the adapter's answers to cases with gold_calls make all these calls and no other. Off when
+    left out."""
     weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     """How much this probe counts in the report's score."""
 
     @model_validator(mode="after")
     def _limits_have_cases(self) -> ToolUseEntry:
-        if self.assert_exact_arguments_gte is not None and all(case.gold_arguments is None for case in self.cases):
+        expected = (call for case in self.cases for call in case.expected_calls)
+        if self.assert_exact_arguments_gte is not None and all(call.arguments is None for call in expected):
             raise ValueError("assert_exact_arguments_gte needs cases with gold_arguments")
-        if self.assert_abstention_gte is not None and all(case.expect == "call" for case in self.cases):
+        if self.assert_abstention_gte is not None and all(case.expects_call for case in self.cases):
             raise ValueError("assert_abstention_gte needs cases with expect: no_call")
+        if self.assert_all_calls_gte is not None and all(case.gold_calls is None for case in self.cases):
+            raise ValueError("assert_all_calls_gte needs cases with gold_calls")
         return self
 
     @property

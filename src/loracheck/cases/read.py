@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from loracheck.cases import did_you_mean
+from loracheck.cases.case import Tool
 from loracheck.cases.yaml_text import BadYamlError, children, parse_yaml
 from loracheck.errors import CasesError, InputError
 from loracheck.files import MAX_BYTES, read_text, too_large
@@ -24,7 +25,7 @@ Model = TypeVar("Model", bound=BaseModel)
 # YAML takes ten seconds and more to parse when it is as large as this.
 MAX_YAML = 2**20
 MAX_JSON_LINES = 64 * 2**20
-_TOO_MUCH_YAML = "put the cases in a file of JSON lines, which may be larger, and name it with --cases"
+TOO_MUCH_YAML = "put the cases in a file of JSON lines, which may be larger, and name it with --cases"
 _MOST_COMPLAINTS = 20
 _LONGEST_COMPLAINT = 300
 
@@ -36,21 +37,46 @@ class TextFile:
     path: Path
     """What to call it in messages."""
     text: str
+    tools: tuple[Tool, ...] = ()
+    """What is on offer in those of its cases that name no tools."""
 
 
-def read_text_file(path: Path, most: int = MAX_BYTES) -> TextFile:
+def read_text_file(path: Path, most: int = MAX_BYTES, tools: tuple[Tool, ...] = ()) -> TextFile:
     """A file of cases, ours or others', of `most` bytes at the most."""
-    return TextFile(path, read_text(path, CasesError, most))
+    return TextFile(path, read_text(path, CasesError, most), tools)
 
 
-class YamlFile:
-    """A parsed YAML file that remembers on which line each value stands."""
+class JsonFile:
+    """A parsed JSON file."""
 
     def __init__(self, path: Path, error: type[InputError]) -> None:
         self.path = path
         self._error = error
         try:
-            self._node, self.value = parse_yaml(read_text(path, error, MAX_YAML, _TOO_MUCH_YAML))
+            self.value = _DECODER.decode(read_text(path, error, MAX_JSON_LINES))
+            _confirm_shallow(self.value)
+        except json.JSONDecodeError as bad:
+            fix = "mend it; the name of a YAML file ends in .yaml"
+            raise error(f"{path}:{bad.lineno}: not JSON: {bad.msg}; {fix}") from None
+        except (ValueError, RecursionError) as bad:
+            raise error(f"{path}: not JSON that we can read: {bad}") from None
+
+    def validate(self, model: type[Model], **context: Any) -> Model:
+        try:
+            return model.model_validate(self.value, context=context)
+        except ValidationError as bad:
+            complaints = _complaints(bad, self.value, model, lambda _: f"{self.path}: ")
+            raise self._error("\n".join(complaints)) from None
+
+
+class YamlFile:
+    """A parsed YAML file that remembers on which line each value stands."""
+
+    def __init__(self, path: Path, error: type[InputError], if_too_large: str = TOO_MUCH_YAML) -> None:
+        self.path = path
+        self._error = error
+        try:
+            self._node, self.value = parse_yaml(read_text(path, error, MAX_YAML, if_too_large))
         except BadYamlError as bad:
             raise error(f"{path}{f':{bad.line}' if bad.line else ''}: {bad}") from None
 
@@ -74,20 +100,25 @@ class YamlFile:
 
 
 def read_json_lines(file: TextFile, model: type[Model]) -> Iterator[Model]:
-    """Each line of a JSON-lines file as a `model`; blank lines are skipped."""
+    """Each line of a JSON-lines file as a `model`; blank lines are skipped. CasesError names the lines that are bad."""
     # What was read while the format was still unknown may be more. The first half spares a huge text the second.
     if len(file.text) > MAX_JSON_LINES or len(file.text.encode()) > MAX_JSON_LINES:
         raise CasesError(too_large(file.path, MAX_JSON_LINES))
+    bad_lines: list[str] = []
     for number, line in _numbered_lines(file.text):
         try:
             value = json.loads(line)
             _confirm_shallow(value)
-            yield model.model_validate(value)
+            yield model.model_validate(value, context={"tools": file.tools})
         except ValidationError as bad:
-            complaints = "; ".join(_complaints(bad, value, model))
-            raise CasesError(f"{file.path}:{number}: {complaints}") from None
+            bad_lines.append(f"{file.path}:{number}: {'; '.join(_complaints(bad, value, model))}")
         except (ValueError, RecursionError) as bad:
-            raise CasesError(f"{file.path}:{number}: not a line of JSON: {bad}") from None
+            bad_lines.append(f"{file.path}:{number}: not a line of JSON: {bad}")
+        if len(bad_lines) > _MOST_COMPLAINTS:
+            bad_lines[-1] = "and so on"
+            break
+    if bad_lines:
+        raise CasesError("\n".join(bad_lines))
 
 
 def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,11 +32,11 @@ def _beside_the_suite_file(path: Path, info: ValidationInfo) -> Path:
     return folder / path if folder else path
 
 
-GgufPath = Annotated[Path, AfterValidator(_beside_the_suite_file)]
+PathBeside = Annotated[Path, AfterValidator(_beside_the_suite_file)]
 
 
 class AdapterEntry(Strict):
-    gguf: GgufPath
+    gguf: PathBeside
     """A GGUF LoRA, or a PEFT folder, which is converted into the cache."""
     scale: float = 1.0
     """How strongly it is applied: 0.5 is half as strong as it was trained."""
@@ -64,7 +65,7 @@ def adapter_entry(text: str | os.PathLike[str]) -> AdapterEntry:
 
 
 class BaseEntry(Strict):
-    gguf: GgufPath
+    gguf: PathBeside
     """The base model."""
     adapters: tuple[AdapterEntry, ...] = ()
     """What belongs to the base and is on in both views, in this order."""
@@ -94,19 +95,37 @@ class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_
     prompt: Literal["chat", "raw"] | None = None
     """`chat` uses the model's chat template, `raw` only the prompt text; when left out, chat if there is a template."""
     dialect: str = "auto"
-    """How calls are written in answers; `auto` reads it off the model's chat template."""
+    """How calls are written in answers; `auto` reads the dialect that the prompts ask for, and the one that the base
+    speaks."""
+    thinking: bool = True
+    """`false` switches off the thinking of models that think before they answer, by whatever their chat template calls
+    it; `true` leaves that to the template."""
+    template_args: dict[str, Any] = Field(default_factory=dict)
+    """Variables for the chat template, such as `enable_thinking: false`."""
     schema_rules: Literal["basic", "strict"] = Field(default="basic", alias="schema")
     """`strict` also validates arguments by their whole JSON Schema and reports that rate beside the other."""
-    max_new_tokens: int = Field(default=256, ge=1, le=MOST)
-    """Longest answer, in tokens."""
+    max_new_tokens: int | None = Field(default=None, ge=1, le=MOST)
+    """Longest answer, in tokens. When left out, 1,024 where the model may think first, else the case's `answer_tokens`,
+    else 256."""
     n_ctx: int = Field(default=4096, ge=32, le=MOST)
     """Tokens of context for each case."""
     threads: int = Field(default_factory=default_threads, ge=1, le=512)
     """CPU threads; when left out, as many as suit the machine."""
     gpu_layers: int = Field(default=0, ge=-1, le=MOST)
     """Layers to put on the GPU (Metal or CUDA); -1 for all."""
-    parallel: int = Field(default=8, ge=1, le=64)
-    """Cases decoded in step. Answers are repeatable for one width, not across widths."""
+    parallel: int | None = Field(default=None, ge=1, le=64)
+    """Cases decoded in step. When left out, 16 or 8, whichever suits the way the model's weights are stored."""
+    flips: bool = False
+    """Ask the base once more with other rounding, to see how many of its answers hang by a hair."""
+
+    @field_validator("template_args")
+    @classmethod
+    def _as_in_json(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            json.dumps(arguments, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            raise ValueError("a value that is not JSON; a report could not tell it") from None
+        return arguments
 
     @field_validator("dialect")
     @classmethod
@@ -134,6 +153,8 @@ class Suite(Strict, validate_by_name=True, validate_by_alias=True, serialize_by_
     """What is compared with what."""
     defaults: Defaults = Defaults()
     """How it is run."""
+    tools_file: PathBeside | None = None
+    """Tools for all cases that name none: a list in JSON or YAML, or what MCP's tools/list gives."""
     entries: tuple[AnyEntry, ...] = Field(min_length=1, alias="suite")
     """What is done, in this order: each entry has a `kind` and a `name` of its own. Null adapters come before what they
     serve; when there are none, the default ones are put in front."""

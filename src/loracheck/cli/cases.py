@@ -1,8 +1,9 @@
-"""`loracheck cases`: cases from other formats, and the built-in ones."""
+"""`loracheck cases`: cases from other formats, whether cases fit their tools, and the built-in ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,22 +15,41 @@ from loracheck.text import counted, visible
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from loracheck.cases.case import Case, Tool
+    from loracheck.cases.fit import CasesFit
+
 _REASONS_SHOWN = 12
 _LINES_SHOWN = 5
 _WIDEST = 24
 _LONGEST_REQUEST = 120
+_MISFITS_SHOWN = 40
+_NAMES_SHOWN = 8
+_LONGEST_NAME = 36
 
 EXAMPLES = """\b
 Examples:
   loracheck cases list
   loracheck cases show core
-  loracheck cases import train.jsonl -o cases.jsonl"""
+  loracheck cases import train.jsonl -o cases.jsonl
+  loracheck cases check cases.jsonl"""
 
 IMPORT_EXAMPLES = """\b
 Examples:
   loracheck cases import train.jsonl -o cases.jsonl
   loracheck cases import xlam.json --sample 100 --seed 1 -o cases.jsonl
   loracheck cases import questions.json --answers answers.json -o cases.jsonl"""
+
+CHECK_EXAMPLES = """\b
+Examples:
+  loracheck cases check cases.jsonl
+  loracheck cases check prompts.yaml --tools mcp-tools.json
+
+\b
+Exit codes: 0 all cases fit, 2 some do not, or bad input."""
+
+TOOLS = click.option(
+    "--tools", "tools_file", type=INPUT, help="Tools for all cases that name none; an MCP tool list, say."
+)
 
 
 def _format_names() -> Iterable[str]:
@@ -40,7 +60,7 @@ def _format_names() -> Iterable[str]:
 
 @click.group(epilog=EXAMPLES)
 def cases() -> None:
-    """Import cases from other formats; list and show the built-in ones."""
+    """Import cases from other formats; check your own; list and show the built-in ones."""
 
 
 @cases.command("import", epilog=IMPORT_EXAMPLES)
@@ -50,6 +70,7 @@ def cases() -> None:
     "--format", type=LazyChoice(_format_names), help="The format of FILE.  [default: detected from its records]"
 )
 @click.option("--answers", type=INPUT, help="BFCL's accepted answers, if they are not where BFCL keeps them.")
+@TOOLS
 @click.option("--limit", type=click.IntRange(1), help="Take only this many cases, the first ones.")
 @click.option("--sample", type=click.IntRange(1), help="Take only this many cases, drawn at random.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same sample.")
@@ -58,6 +79,7 @@ def import_(
     output: Path,
     format: str | None,  # noqa: A002 - the option's own name, which its messages use
     answers: Path | None,
+    tools_file: Path | None,
     limit: int | None,
     sample: int | None,
     seed: int,
@@ -68,8 +90,8 @@ def import_(
     use it, or xLAM (APIGen).
 
     Each conversation becomes one case. The assistant's last turn is the expected answer, and everything before it is
-    the question. If that turn has several calls in a row, the last one is expected; of calls made at once, the first.
-    A turn without a call becomes a case that expects no call.
+    the question. Of several calls in a row in that turn, the last one is expected; of calls made at once, all are. A
+    turn without a call becomes a case that expects no call.
 
     Records that cannot be used are counted on standard error, with the reason.
     """
@@ -83,14 +105,92 @@ def import_(
         raise click.UsageError(f"-o {output}: this is the file to import; name another")
     if not output.absolute().parent.is_dir():
         raise click.UsageError(f"-o {output}: the folder does not exist; make it first")
-    imported = import_cases(read_text_file(file), format, answers=answers, limit=limit, sample=sample, seed=seed)
+    source = read_text_file(file, tools=_tools(tools_file))
+    imported = import_cases(source, format, answers=answers, limit=limit, sample=sample, seed=seed)
     _tell("not used", [(skipped.line, skipped.reason) for skipped in imported.skipped])
     _tell("used, but", imported.notes)
     if not imported.cases:
         raise CasesError(f"{file}: no record could be used")
     write_cases(output, imported.cases)
-    no_calls = sum(case.expect == "no_call" for case in imported.cases)
-    click.echo(f"wrote {output}: {counted(len(imported.cases), 'case')}, {no_calls} of them without a call")
+    no_calls = sum(not case.expects_call for case in imported.cases)
+    several = sum(len(case.expected_calls) > 1 for case in imported.cases)
+    with_several = f", {several} with several calls" if several else ""
+    click.echo(
+        f"wrote {output}: {counted(len(imported.cases), 'case')}, {no_calls} of them without a call{with_several}"
+    )
+
+
+@cases.command(epilog=CHECK_EXAMPLES)
+@click.argument("file")
+@TOOLS
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with every case in it.")
+@click.pass_context
+def check(ctx: click.Context, file: str, tools_file: Path | None, as_json: bool) -> None:
+    """Check whether the calls that cases expect fit their tools.
+
+    FILE is a file of cases, ours or one that can be imported, or a built-in pack. Each expected call must name a tool
+    that is on offer, and all the arguments it accepts must fit the whole JSON Schema of that tool. Also told are tools
+    that no case asks for, and tools whose names are easy to confuse.
+    """
+    from loracheck.cases.fit import fit_of
+    from loracheck.cases.load import find_cases, tell_if_not_used
+
+    tell = partial(click.echo, err=True)
+    tools = _tools(tools_file)
+    checked = find_cases(file, tell, tools)
+    if tools:
+        tell_if_not_used(tools, checked, tell)
+    fit = fit_of(checked)
+    if as_json:
+        click.echo(_as_json(checked, fit))
+    else:
+        _show_fit(checked, fit)
+    ctx.exit(2 if fit.misfits else 0)
+
+
+def _tools(file: Path | None) -> tuple[Tool, ...]:
+    from loracheck.cases.load import load_tools
+
+    return load_tools(file) if file else ()
+
+
+def _as_json(checked: Sequence[Case], fit: CasesFit) -> str:
+    import json
+
+    problems: dict[str, list[dict[str, str]]] = {case.id: [] for case in checked}
+    for misfit in fit.misfits:
+        problems[misfit.case].append({"tool": misfit.tool, "problem": misfit.problem})
+    listed = [{"id": name, "fits": not found, "problems": found} for name, found in problems.items()]
+    return json.dumps({"cases": listed, "not_asked_for": fit.not_asked_for, "near": fit.near}, indent=2)
+
+
+def _show_fit(checked: Sequence[Case], fit: CasesFit) -> None:
+    if fit.misfits:
+        table = _table("case", "tool", "what does not fit")
+        for misfit in fit.misfits[:_MISFITS_SHOWN]:
+            table.add_row(visible(misfit.case), visible(misfit.tool), visible(misfit.problem))
+        if len(fit.misfits) > _MISFITS_SHOWN:
+            table.add_row("…", "", f"{len(fit.misfits) - _MISFITS_SHOWN} more; --json lists all")
+        _print(table)
+    fitting = len(checked) - len({misfit.case for misfit in fit.misfits})
+    click.echo(f"{fitting} of {counted(len(checked), 'case')} fit their tools.")
+    _show_names("No case asks for:", [_short(name) for name in fit.not_asked_for])
+    _show_names("Easy to confuse:", [" and ".join(map(_short, both)) for both in fit.near])
+
+
+def _show_names(title: str, names: Sequence[str]) -> None:
+    if not names:
+        return
+    click.echo(title)
+    for name in names[:_NAMES_SHOWN]:
+        click.echo(f"  {name}")
+    if len(names) > _NAMES_SHOWN:
+        click.echo(f"  … {len(names) - _NAMES_SHOWN} more; --json lists all")
+
+
+def _short(name: str) -> str:
+    name = visible(name)
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 @cases.command("list", epilog="\b\nExample:\n  loracheck cases list")
@@ -102,7 +202,7 @@ def list_() -> None:
     for name in pack_names():
         pack = load_pack(name)
         tools = {tool.name for case in pack for tool in case.surface}
-        no_calls = sum(case.expect == "no_call" for case in pack)
+        no_calls = sum(not case.expects_call for case in pack)
         table.add_row(name, str(len(pack)), str(len(tools)), str(no_calls), PACKS[name])
     _print(table)
 
@@ -110,15 +210,16 @@ def list_() -> None:
 @cases.command(epilog="\b\nExamples:\n  loracheck cases show core\n  loracheck cases show my.jsonl --id 12 --json")
 @click.argument("pack")
 @click.option("--id", "case_id", help="Show only this case, in full.")
+@TOOLS
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines instead of a table.")
-def show(pack: str, case_id: str | None, as_json: bool) -> None:
+def show(pack: str, case_id: str | None, tools_file: Path | None, as_json: bool) -> None:
     """Show the cases of a built-in PACK, or of a file of cases."""
     import json
 
     from loracheck.cases.load import find_cases
     from loracheck.errors import CasesError
 
-    chosen = find_cases(pack)
+    chosen = find_cases(pack, tools=_tools(tools_file))
     if case_id is not None:
         chosen = tuple(case for case in chosen if case.id == case_id)
         if not chosen:
@@ -133,7 +234,8 @@ def show(pack: str, case_id: str | None, as_json: bool) -> None:
     else:
         table = _table("id", "expects", "tools", "request")
         for case in chosen:
-            expected = "no call" if case.expect == "no_call" else visible(case.gold or "")
+            names = [visible(call.name) for call in case.expected_calls]
+            expected = ", ".join(names) or ("any call" if case.expects_call else "no call")
             # A request may be a page long, and its beginning is enough to recognize it.
             request = visible(case.question)
             if len(request) > _LONGEST_REQUEST:

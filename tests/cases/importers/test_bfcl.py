@@ -137,12 +137,29 @@ def test_system_texts_and_several_functions_are_kept(tmp_path: Path) -> None:
     assert case.gold == "shop.find"
 
 
-def test_parallel_answers_are_noted(tmp_path: Path) -> None:
-    write_lines(tmp_path / "possible_answer_q.json", answer("parallel_0", {"shop.find": {"type": ["a"]}}, ANSWER))
-    (taken,) = read_bfcl(write_lines(tmp_path / "q.json", record("parallel_0")))
-    assert isinstance(taken, Taken)
-    assert taken.case.gold_arguments == {"type": ["a"]}
-    assert taken.note == "several calls at once; the first is expected"
+def test_parallel_answers_are_all_expected_in_any_order(tmp_path: Path) -> None:
+    second = {"other": {"x": ["", 1]}}
+    write_lines(tmp_path / "possible_answer_q.json", answer("parallel_multiple_0", ANSWER, second))
+    questions = write_lines(tmp_path / "q.json", record("parallel_multiple_0", function=[{"name": "other"}, FUNCTION]))
+    case = the_case(read_bfcl(questions))
+    assert [call.name for call in case.expected_calls] == ["shop.find", "other"]
+    assert case.expected_calls[0].arguments == the_gold(tmp_path)
+    assert case.expected_calls[1].arguments == {"x": [None, 1]}
+    assert (case.order, case.accepted_names, case.gold_tool_name) == ("any", ("shop.find", "other"), None)
+
+
+def the_gold(folder: Path) -> dict[str, Any] | None:
+    """The gold arguments of the one call in ANSWER."""
+    write_lines(folder / "possible_answer_one.json", answer())
+    return the_case(read_bfcl(write_lines(folder / "one.json", record()))).gold_arguments
+
+
+def test_a_question_that_some_function_fits_takes_any_call_and_needs_no_answer(tmp_path: Path) -> None:
+    case = the_case(read_bfcl(write_lines(tmp_path / "q.json", record("live_relevance_3-3-0"))))
+    assert (case.expect, case.accepted_names, case.gold) == ("any_call", ("shop.find",), None)
+    write_lines(tmp_path / "possible_answer_q.json", answer("live_relevance_3-3-0"))
+    answered = the_case(read_bfcl(write_lines(tmp_path / "q.json", record("live_relevance_3-3-0"))))
+    assert (answered.expect, answered.gold) == ("call", "shop.find")
 
 
 @pytest.mark.parametrize("question", ["Find shoes.", [{"role": "user", "content": "Find shoes."}]])

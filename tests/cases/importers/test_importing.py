@@ -3,12 +3,14 @@ from __future__ import annotations
 import copy
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from loracheck.cases.case import Tool
 from loracheck.cases.importers import FORMATS, detect_format, import_cases, write_cases
 from loracheck.cases.importers.draft import Taken
 from loracheck.cases.load import load_cases
@@ -115,9 +117,32 @@ def test_every_case_is_as_likely_to_be_in_a_sample(tmp_path: Path) -> None:
 
 
 def test_notes_are_of_the_cases_that_were_taken(tmp_path: Path) -> None:
-    twice = xlam(answers=xlam()["answers"] * 2)
-    imported = import_cases(write_lines(tmp_path / "data.jsonl", twice, xlam(), twice), limit=2)
-    assert imported.notes == ((1, "several calls at once; the first is expected"),)
+    misfit = xlam(answers=[*xlam()["answers"], {"name": "get_weather", "arguments": {"city": 3}}])
+    imported = import_cases(write_lines(tmp_path / "data.jsonl", misfit, xlam(), misfit), limit=2)
+    assert imported.notes == ((1, "its own call does not fit the tool's schema"),)
+
+
+def test_records_that_list_no_tools_get_those_that_go_with_the_file(tmp_path: Path) -> None:
+    time = {"name": "get_time"}
+    given = (Tool.model_validate(WEATHER), Tool.model_validate(time))
+    without, own = xlam(tools=[]), xlam(tools=[WEATHER])
+    file = replace(write_lines(tmp_path / "data.jsonl", without, own), tools=given)
+    first, second = import_cases(file).cases
+    assert [tool.spec() for tool in first.surface] == [WEATHER, time]
+    assert [tool.name for tool in second.surface] == ["get_weather"]
+    assert [skipped.reason for skipped in import_cases(replace(file, tools=())).skipped] == ["no tools on offer"]
+
+
+def test_tools_may_be_mcps_or_anthropics(tmp_path: Path) -> None:
+    plain = {key: WEATHER[key] for key in ("name", "description")}
+    shapes = [
+        plain | {"inputSchema": WEATHER["parameters"], "annotations": {"readOnlyHint": True}},
+        plain | {"input_schema": WEATHER["parameters"], "cache_control": {"type": "ephemeral"}},
+        {"type": "function", **WEATHER},
+    ]
+    record = {"messages": [MESSAGES[0], {"role": "assistant", "tool_calls": [CALL]}]}
+    file = write_lines(tmp_path / "data.jsonl", *(record | {"tools": [tool]} for tool in shapes))
+    assert [case.surface[0].spec() for case in import_cases(file).cases] == [WEATHER] * 3
 
 
 def test_a_file_of_answers_is_only_for_the_format_that_has_one(hundred: TextFile) -> None:

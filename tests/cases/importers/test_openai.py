@@ -8,6 +8,7 @@ import pytest
 from loracheck.cases.importers.draft import Taken
 from loracheck.cases.importers.openai import read_openai
 from loracheck.cases.read import read_text_file
+from loracheck.scoring.several import ExpectedCall
 
 from .factory import TIME, WEATHER, reason, the_case, write_lines
 
@@ -111,17 +112,20 @@ def test_of_several_calls_in_a_turn_the_last_is_expected(take: Any) -> None:
     assert [message.role for message in case.messages] == ["user", "assistant", "tool"]
 
 
-def test_of_calls_at_once_the_first_is_expected_and_that_is_noted(tmp_path: Path) -> None:
-    both = calling(("get_time", {}), ("get_weather", {"city": "Rome"}))
-    file = write_lines(tmp_path / "train.jsonl", record(ASK, both, tools=wrapped(WEATHER, TIME)))
-    (taken,) = read_openai(file)
-    assert isinstance(taken, Taken)
-    assert (taken.case.gold_tool_name, taken.case.gold_arguments) == ("get_time", {})
-    assert taken.note == "several calls at once; the first is expected"
+def test_calls_at_once_are_all_expected(take: Any) -> None:
+    both = calling(("note", {"any": ["a"]}), ("get_weather", {"city": "Rome", "days": ["today"]}))
+    case = take(ASK, both, tools=wrapped(WEATHER, {"name": "note"}))
+    # A list where the schema asks for none would read as a choice.
+    assert case.expected_calls == (
+        ExpectedCall("note", {"any": [["a"]]}),
+        ExpectedCall("get_weather", {"city": "Rome", "days": ["today"]}),
+    )
+    assert (case.order, case.gold_tool_name) == ("any", None)
 
 
-def test_a_call_that_breaks_its_own_schema_is_noted(tmp_path: Path) -> None:
-    (taken,) = read_openai(write_lines(tmp_path / "train.jsonl", record(ASK, calling(("get_weather", {})))))
+@pytest.mark.parametrize("before", [[], [("get_weather", {"city": "Rome"})]])
+def test_a_call_that_breaks_its_own_schema_is_noted(tmp_path: Path, before: list[Any]) -> None:
+    (taken,) = read_openai(write_lines(tmp_path / "train.jsonl", record(ASK, calling(*before, ("get_weather", {})))))
     assert isinstance(taken, Taken)
     assert taken.note == "its own call does not fit the tool's schema"
 
@@ -161,6 +165,11 @@ def test_openais_wrapper_may_lack_its_type_or_be_missing(take: Any) -> None:
         ([ASK], {}, "no answer of the assistant"),
         ([ROME], {}, "no request before the answer"),
         ([{"role": "user", "content": ""}, ROME], {}, "no request before the answer"),
+        (
+            [ASK, calling(("get_weather", {"city": "Rome"}), ("fly", {}))],
+            {},
+            "the call names a tool that is not on offer",
+        ),
         ([ASK, calling(("fly", {}))], {}, "the call names a tool that is not on offer"),
         ([ASK, legacy("Rome")], {}, "text that should be JSON and is not"),
         ([ASK, calling(("get_weather", [1]))], {}, "a call whose arguments are no JSON object"),

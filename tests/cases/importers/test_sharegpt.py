@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loracheck.cases.importers.draft import Taken
 from loracheck.cases.importers.sharegpt import read_sharegpt
 
 from .factory import TIME, WEATHER, reason, the_case, write_lines
@@ -106,11 +105,16 @@ def test_roles_and_contents_may_have_openais_names(take: Any) -> None:
     assert take(*turns, tools=[WEATHER]) == take(OFFER, ASK, ROME)
 
 
-def test_calls_at_once_are_noted(tmp_path: Path) -> None:
-    twice = {"from": "gpt", "value": ROME["value"] * 2}
-    (taken,) = read_sharegpt(write_lines(tmp_path / "data.jsonl", {"conversations": [OFFER, ASK, twice]}))
-    assert isinstance(taken, Taken)
-    assert taken.note.startswith("several calls at once")
+def test_calls_at_once_are_all_expected(take: Any) -> None:
+    both = {"from": "gpt", "value": ROME["value"] + ROME["value"].replace("Rome", "Bonn")}
+    rome, bonn = take(OFFER, ASK, both).expected_calls
+    assert [(call.name, call.arguments) for call in (rome, bonn)] == [
+        ("get_weather", {"city": "Rome"}),
+        ("get_weather", {"city": "Bonn"}),
+    ]
+    listed = [{"name": call.name, "arguments": call.arguments} for call in (rome, bonn)]
+    own_turn = {"from": "function_call", "value": json.dumps(listed)}
+    assert take(OFFER, ASK, own_turn).expected_calls == (rome, bonn)
 
 
 @pytest.mark.parametrize(

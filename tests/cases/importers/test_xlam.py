@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loracheck.cases.importers.draft import Taken
 from loracheck.cases.importers.xlam import read_xlam
 
 from .factory import WEATHER, reason, the_case, write_lines
@@ -93,10 +92,9 @@ def test_no_answers_expect_no_call(take: Any) -> None:
     assert take(answers="[]").expect == "no_call"
 
 
-def test_answers_at_once_are_noted(tmp_path: Path) -> None:
-    (taken,) = read_xlam(write_lines(tmp_path / "data.jsonl", record(answers=[ANSWER, ANSWER])))
-    assert isinstance(taken, Taken)
-    assert taken.note.startswith("several calls at once")
+def test_answers_at_once_are_all_expected(take: Any) -> None:
+    (one,) = take().expected_calls
+    assert take(answers=[ANSWER, ANSWER]).expected_calls == (one, one)
 
 
 @pytest.mark.parametrize(

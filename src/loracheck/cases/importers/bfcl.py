@@ -42,9 +42,12 @@ def _take_apart(accepted: dict[str, Any], record: dict[str, Any]) -> Draft:
     for tool in tools:
         if "parameters" in tool:
             tool["parameters"] = _schema(tool["parameters"])
-    # The categories in which no function fits have no file of answers.
-    calls = [] if "irrelevance" in name else _calls(accepted.get(name), tools)
-    return Draft(record.get("id"), _messages(record.get("question")), tools, calls, has_choices=True)
+    # Two kinds of questions have no file of answers: those that no function fits, and those that one or another does.
+    fits_none = "irrelevance" in name
+    fits_some = not fits_none and "relevance" in name and name not in accepted
+    calls = [] if fits_none or fits_some else _calls(accepted.get(name), tools)
+    messages = _messages(record.get("question"))
+    return Draft(record.get("id"), messages, tools, calls, has_choices=True, takes_any_call=fits_some)
 
 
 def _messages(question: Any) -> list[dict[str, Any]]:

@@ -11,8 +11,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from loracheck.cases.case import Case
+from loracheck.cases.case import Case, Tool
 from loracheck.cases.read import Record, TextFile, read_records
+from loracheck.cases.tool_shapes import plain_tool
 from loracheck.scoring import matches_schema
 from loracheck.scoring.arguments import gold_of
 from loracheck.scoring.schema import unwrapped
@@ -61,13 +62,15 @@ class Draft:
     """The answer; empty when it is no call."""
     has_choices: bool = False
     """The arguments are choices of accepted values already."""
+    takes_any_call: bool = False
+    """Some call is the answer, and the record does not say which."""
 
 
 def import_each(file: TextFile, take_apart: Callable[[dict[str, Any]], Draft]) -> Iterator[Imported]:
     """For each record of the file a case, or the reason why it makes none."""
     for record in read_records(file):
         try:
-            yield _taken(record, take_apart)
+            yield _taken(record, take_apart, file.tools)
         except UnusableError as why:
             yield Skipped(record.line, str(why))
         except ValidationError as bad:
@@ -80,7 +83,7 @@ def import_each(file: TextFile, take_apart: Callable[[dict[str, Any]], Draft]) -
             yield Skipped(record.line, "nested too deeply")
 
 
-def _taken(record: Record, take_apart: Callable[[dict[str, Any]], Draft]) -> Taken:
+def _taken(record: Record, take_apart: Callable[[dict[str, Any]], Draft], tools: Sequence[Tool]) -> Taken:
     if record.value is Record.unreadable:
         raise UnusableError("not JSON")
     if not isinstance(record.value, dict):
@@ -88,7 +91,7 @@ def _taken(record: Record, take_apart: Callable[[dict[str, Any]], Draft]) -> Tak
     draft = take_apart(record.value)
     # Without an id of its own a case is named by its line.
     named = isinstance(draft.id, str | int) and draft.id != ""
-    fields = {"id": draft.id if named else record.line, **_fields(draft)}
+    fields = {"id": draft.id if named else record.line, **_fields(draft, tools)}
     # What cannot be written now could not be written later, with all the other cases.
     _spelled(fields).encode()
     case = Case.model_validate(fields)
@@ -104,32 +107,39 @@ def _spelled(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _fields(draft: Draft) -> dict[str, Any]:
+def _fields(draft: Draft, tools_of_all: Sequence[Tool]) -> dict[str, Any]:
     # A tool listed twice is one; two tools of one name are for the case to refuse.
     tools = [tool for number, tool in enumerate(draft.tools) if tool not in draft.tools[:number]]
+    tools = tools or [tool.spec() for tool in tools_of_all]
     if not tools:
         raise UnusableError("no tools on offer")
     if not any(message["role"] == "user" and message.get("content") for message in draft.messages):
         raise UnusableError("no request before the answer")
     fields: dict[str, Any] = {"tool_spec": tools[0]} if len(tools) == 1 else {"tools": tools}
     fields |= {"prompt": draft.messages[0]["content"]} if len(draft.messages) == 1 else {"messages": draft.messages}
+    if draft.takes_any_call:
+        return fields | {"expect": "any_call"}
     if not draft.calls:
         return fields | {"expect": "no_call"}
-    gold = draft.calls[0]
-    tool = next((tool for tool in tools if tool["name"] == gold.name), None)
+    golds = [{"name": call.name, "arguments": _gold_arguments(call, tools, draft)} for call in draft.calls]
+    if len(golds) > 1:
+        return fields | {"gold_calls": golds}
+    return fields | {"gold_tool_name": golds[0]["name"], "gold_arguments": golds[0]["arguments"]}
+
+
+def _gold_arguments(call: Call, tools: Sequence[dict[str, Any]], draft: Draft) -> dict[str, Any]:
+    tool = next((tool for tool in tools if tool["name"] == call.name), None)
     if tool is None:
         raise UnusableError("the call names a tool that is not on offer")
-    arguments = gold.arguments if draft.has_choices else gold_of(gold.arguments, tool.get("parameters"))
-    return fields | {"gold_tool_name": gold.name, "gold_arguments": arguments}
+    return call.arguments if draft.has_choices else gold_of(call.arguments, tool.get("parameters"))
 
 
 def _note(draft: Draft, case: Case) -> str:
-    if len(draft.calls) > 1:
-        return "several calls at once; the first is expected"
-    if draft.calls and not draft.has_choices:
-        gold = draft.calls[0]
-        spec = next(tool.spec() for tool in case.surface if tool.name == gold.name)
-        if not matches_schema({"name": gold.name, "arguments": gold.arguments}, spec):
+    if draft.has_choices:
+        return ""
+    specs = {tool.name: tool.spec() for tool in case.surface}
+    for call in draft.calls:
+        if not matches_schema({"name": call.name, "arguments": call.arguments}, specs[call.name]):
             return "its own call does not fit the tool's schema"
     return ""
 
@@ -153,13 +163,13 @@ def parsed(value: Any) -> Any:
 
 
 def read_tools(value: Any) -> list[dict[str, Any]]:
-    """Tools out of a list or its text, with or without OpenAI's wrapper; no key that a case does not know."""
+    """Tools out of a list or its text, in any shape that a case takes; no key that it does not know."""
     tools = parsed(value) if value else []
     return [_tool(tool) for tool in (tools if isinstance(tools, list) else [tools])]
 
 
 def _tool(value: Any) -> dict[str, Any]:
-    value = unwrapped(value, needs_type=False)
+    value = plain_tool(value, needs_type=False)
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not value["name"]:
         raise UnusableError("a tool without a name")
     if not isinstance(value.get("parameters"), dict | None):
