@@ -14,7 +14,7 @@ import pytest
 import loracheck
 from models.factory import lora_tensors, write_adapter
 from real import BASE, TOOLCALLER, needs_base
-from suite_factory import Files, answering, call, make_case
+from suite_factory import CHAT_TEMPLATE, Files, answering, call, make_case, write_files
 
 if TYPE_CHECKING:
     from loracheck import FakeEngine
@@ -74,6 +74,14 @@ def check(files: Files, engine: FakeEngine | None = None, **keywords: object) ->
 def test_paths_may_be_strings_one_or_several_and_carry_a_scale(files: Files) -> None:
     report = check(files, base=str(files.base), adapter=[f"{files.adapter}@0.5", str(files.adapter)])
     assert [adapter.scale for adapter in report.provenance.ft_adapters] == [0.5, 1.0]
+
+
+def test_keywords_reach_the_chat_template(tmp_path: Path) -> None:
+    closed = "{% if enable_thinking is defined and not enable_thinking %}</think>{% endif %}"
+    files = write_files(tmp_path, CHAT_TEMPLATE + closed)
+    for keywords in ({"thinking": False}, {"template_args": {"enable_thinking": False}}):
+        assert check(files, **keywords).judged[0].cases[0].sent.endswith("<assistant></think>")
+    assert check(files).judged[0].cases[0].sent.endswith("<assistant>")
 
 
 def test_a_report_says_whether_it_passed_and_saves_itself_by_the_ending(files: Files, tmp_path: Path) -> None:

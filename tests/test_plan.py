@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from loracheck.cases.entries import NullAdapterEntry
-from loracheck.cases.suite import AdapterEntry
+from loracheck.cases.suite import AdapterEntry, Defaults
 from loracheck.engine import AdapterUse, NullAdapter, Settings
 from loracheck.errors import AdapterError, CasesError, InputError, ModelError
 from loracheck.files import sha256_of
@@ -86,7 +86,10 @@ def test_every_entry_of_the_suite_is_a_step_with_its_prompts(files: Files) -> No
     suite = make_suite(files).with_cases([make_case(1, max_new_tokens=9), make_case(2)]).with_nulls(2)
     nulls, tools = plan_of(suite).steps
     assert [nulls.entry, tools.entry] == list(suite.entries)
-    assert nulls.prompts == ()
+    assert [(prompt.id, prompt.text) for prompt in nulls.prompts] == [
+        ("search_web", "Search the web for the capital of France."),
+        ("calculator", "Add 2 and 2."),
+    ]
     assert [(prompt.id, prompt.text, prompt.max_new_tokens) for prompt in tools.prompts] == [
         ("case1", "Search for 1.", 9),
         ("case2", "Search for 2.", 256),
@@ -94,7 +97,7 @@ def test_every_entry_of_the_suite_is_a_step_with_its_prompts(files: Files) -> No
     assert tools.nulls is nulls.nulls
 
 
-def test_prompts_are_written_by_the_models_own_template_and_read_in_its_dialect(tmp_path: Path) -> None:
+def test_prompts_are_written_by_the_models_own_template_and_ask_for_its_dialect(tmp_path: Path) -> None:
     files = write_files(tmp_path, CHAT_TEMPLATE + '{# <tool_call>{"name" #}')
     plan = plan_of(make_suite(files, cases=2))
     texts = [prompt.text for prompt in plan.steps[0].prompts]
@@ -102,7 +105,53 @@ def test_prompts_are_written_by_the_models_own_template_and_read_in_its_dialect(
         "<user>Search for 1.<assistant>",
         "<user>Search for 2.<assistant>",
     ]
-    assert plan.views.dialect.name == "hermes"
+    assert (plan.views.asked.name, plan.views.read_as) == ("hermes", None)
+
+
+def test_a_dialect_that_is_named_is_how_answers_are_read_and_not_what_is_asked_for(tmp_path: Path) -> None:
+    suite = make_suite(write_files(tmp_path, CHAT_TEMPLATE + '{# <tool_call>{"name" #}'))
+    views = plan_of(suite.with_defaults(dialect="mistral")).views
+    assert (views.asked.name, views.read_as) == ("hermes", "mistral")
+
+
+def test_sentinels_are_put_to_the_model_as_the_cases_are(tmp_path: Path) -> None:
+    nulls, _ = plan_of(make_suite(write_files(tmp_path, CHAT_TEMPLATE)).with_nulls(1)).steps
+    first, second = (prompt.text for prompt in nulls.prompts)
+    assert '"search_web"' in first
+    assert first.endswith("<user>Search the web for the capital of France.<assistant>")
+    assert '"calculator"' in second
+
+
+# How long an answer may get
+
+THINKS = CHAT_TEMPLATE + "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
+
+
+def limits(tmp_path: Path, template: str | None, **defaults: Any) -> list[int]:
+    """Of a case without a limit, one with answer_tokens, one with max_new_tokens, and one with both."""
+    cases = [
+        make_case(1),
+        make_case(2, answer_tokens=40),
+        make_case(3, max_new_tokens=9),
+        make_case(4, answer_tokens=40, max_new_tokens=9),
+    ]
+    suite = make_suite(write_files(tmp_path, template)).with_cases(cases)
+    plan = plan_of(suite.model_copy(update={"defaults": Defaults(**defaults)}))
+    return [prompt.max_new_tokens for prompt in plan.steps[0].prompts]
+
+
+def test_an_answer_may_have_256_tokens_or_what_its_case_says(tmp_path: Path) -> None:
+    assert limits(tmp_path, None) == limits(tmp_path, CHAT_TEMPLATE) == [256, 40, 9, 9]
+
+
+def test_a_model_that_may_think_first_gets_room_for_it(tmp_path: Path) -> None:
+    assert limits(tmp_path, THINKS) == [1024, 1024, 9, 9]
+    assert limits(tmp_path, THINKS, thinking=False) == [256, 40, 9, 9]
+    assert limits(tmp_path, THINKS, template_args={"enable_thinking": False}) == [256, 40, 9, 9]
+
+
+def test_a_limit_of_the_suite_wins_over_what_is_made_up_but_not_over_a_case(tmp_path: Path) -> None:
+    assert limits(tmp_path, THINKS, max_new_tokens=70) == limits(tmp_path, None, max_new_tokens=70) == [70, 70, 9, 9]
 
 
 def test_a_plan_of_the_same_suite_is_the_same_plan(files: Files) -> None:
@@ -220,7 +269,7 @@ def test_no_number_of_an_adapter_is_read(files: Files) -> None:
     assert child.stdout.split() == ["5", "False"]
 
 
-# What a reader must know about the adapters
+# What a reader must know about the adapters and the prompts
 
 
 def test_what_llama_cpp_ignores_and_what_it_applies_differently_are_warnings(files: Files, tmp_path: Path) -> None:
@@ -233,6 +282,12 @@ def test_what_llama_cpp_ignores_and_what_it_applies_differently_are_warnings(fil
         f"{alora}: an activated LoRA; it is applied to every token here",
     ]
     assert list(plan_of(make_suite(files)).warnings) == []
+
+
+def test_what_is_wrong_with_the_prompts_is_a_warning(tmp_path: Path) -> None:
+    files = write_files(tmp_path, "{{ 'Write {{\"name\": 1}}' }}" + CHAT_TEMPLATE)
+    (warning,) = plan_of(make_suite(files)).warnings
+    assert warning.startswith(f"{files.base}: about its chat template: it shows calls with doubled braces")
 
 
 # Where a report comes from

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from loracheck import checking, results
 from loracheck.cases.case import Case
@@ -17,7 +17,7 @@ from loracheck.report import diff as comparing
 from loracheck.report import save as save_report
 from loracheck.report.json import read_report as read_report_file
 from loracheck.store import user_store
-from loracheck.suites import Adapters, AnyPath, build_suite, load_suite
+from loracheck.suites import Adapters, AnyPath, Tools, build_suite, load_suite
 
 __all__ = ["Report", "check", "diff", "load_suite", "read_report"]
 
@@ -46,16 +46,20 @@ def check(
     adapter: Adapters = (),
     base_adapter: Adapters = (),
     cases: AnyPath | Sequence[Case] | None = None,
+    tools: Tools | None = None,
     null: bool = True,
     null_runs: int | None = None,
     prompt: Literal["chat", "raw"] | None = None,
     dialect: str | None = None,
+    thinking: bool | None = None,
+    template_args: Mapping[str, Any] | None = None,
     schema: Literal["basic", "strict"] | None = None,
     max_new_tokens: int | None = None,
     n_ctx: int | None = None,
     threads: int | None = None,
     gpu_layers: int | None = None,
     parallel: int | None = None,
+    flips: bool | None = None,
     seed: int | None = None,
     timeout: float = TIMEOUT,
     cache: bool = True,
@@ -66,7 +70,8 @@ def check(
 
     Everything may come from a suite file, from keywords, or from both: keywords win. They mean what the options of
     `loracheck check` do. `adapter` and `base_adapter` take a path or PATH@SCALE, one or several, which stack; `cases` a
-    file, the name of a pack, or cases. What is wrong raises a `LoracheckError`.
+    file, the name of a pack, or cases; `tools` a file or tools, for the cases that name none. What is wrong raises a
+    `LoracheckError`.
 
     Answers come from the user's store and go there unless `cache` is off. `engine` answers instead of llama.cpp, and is
     not closed.
@@ -77,16 +82,20 @@ def check(
         adapter=adapter,
         base_adapter=base_adapter,
         cases=cases,
+        tools=tools,
         null=null,
         null_runs=null_runs,
         prompt=prompt,
         dialect=dialect,
+        thinking=thinking,
+        template_args=template_args,
         schema=schema,
         max_new_tokens=max_new_tokens,
         n_ctx=n_ctx,
         threads=threads,
         gpu_layers=gpu_layers,
         parallel=parallel,
+        flips=flips,
         seed=seed,
     )
     with user_store(no_cache=not cache) as store, notebook_or_terminal_progress(quiet=not progress) as bar:

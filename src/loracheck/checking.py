@@ -50,7 +50,13 @@ def planned(suite: Suite, store: Store, engine: Engine | None = None) -> Iterato
     plan = read(suite, store)
     known = StoredEngine(store, engine or ChildEngine(plan.settings))
     yield f"model    {plan.provenance.model.path}"
-    yield f"dialect  {plan.views.dialect.name}: {plan.views.dialect.why}"
+    yield f"dialect  {plan.views.asked.name}: {plan.views.asked.why}"
+    if plan.views.read_as:
+        yield f"read as  {plan.views.read_as}"
+    thinking = plan.prompts.template and plan.prompts.template.thinking
+    if thinking:
+        yield f"thinking {'on' if thinking.on else 'off'}"
+    yield from (f"warning  {warning}" for warning in plan.warnings)
     for questions in plan.questions:
         kept = [answer for answer in known.kept(questions.view, questions.prompts) if answer]
         letters = sum(len(prompt.text) for prompt in questions.prompts)

@@ -6,7 +6,7 @@ Whatever is wrong with an input is found here, before anything is hashed or load
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -23,9 +23,16 @@ from loracheck.models.model import parts_of_model
 from loracheck.models.peft import converted, is_peft_folder
 from loracheck.probes import KINDS
 from loracheck.probes.probe import Questions, Step, Views
-from loracheck.prompts.format import PromptFormat, prompt_format
+from loracheck.prompts.format import PromptFormat, write_prompts
 from loracheck.results import AdapterRecord, FileRecord, Provenance
 from loracheck.store import Store
+
+ANSWER_TOKENS = 256
+THINKING_TOKENS = 1024
+
+
+# A row that is alone in its step is rounded otherwise than in a tile of four.
+_OTHER_WIDTH = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,8 @@ class Plan:
 
     suite: Suite
     views: Views
+    prompts: PromptFormat
+    """How the cases are put to the model."""
     adapters: tuple[AdapterFile, ...]
     """Every adapter of the tuned view, in its order."""
     settings: Settings
@@ -68,7 +77,8 @@ class Plan:
 
     @property
     def warnings(self) -> Iterator[str]:
-        """What a reader must know about the adapters."""
+        """What a reader must know about the prompts and the adapters."""
+        yield from self.prompts.warnings
         for lora in (adapter.lora for adapter in self.adapters):
             if lora.ignored:
                 more = " …" if len(lora.ignored) > 4 else ""
@@ -84,24 +94,28 @@ def read(suite: Suite, store: Store) -> Plan:
     """The plan of a suite. The store knows the hashes of files that have not changed since it last saw them."""
     model = read_model_header(suite.models.base.gguf)
     adapters = tuple(_adapter_file(entry, model) for entry in suite.adapters)
-    own = len(suite.models.base.adapters)
     if suite.defaults.schema_rules == "strict":
         _confirm_schemas(suite)
-    prompts = prompt_format(chat_template(model), suite.defaults.prompt, suite.defaults.dialect, model.path)
+    # All cases at once: a chat template runs in a process of its own, which takes its time to start.
+    cases = [case for entry in suite.entries for case in KINDS[entry.kind].cases(entry)]
+    prompts, texts = write_prompts(chat_template(model), cases, suite.defaults, model.path)
+    own_adapters = tuple(adapter.use for adapter in adapters[: len(suite.models.base.adapters)])
     views = Views(
-        base=View("base", model.path, tuple(adapter.use for adapter in adapters[:own])),
+        base=View("base", model.path, own_adapters),
         tuned=View("adapter", model.path, tuple(adapter.use for adapter in adapters)),
-        dialect=prompts.dialect,
+        asked=prompts.asked,
+        read_as=None if suite.defaults.dialect == "auto" else suite.defaults.dialect,
         strict_schema=suite.defaults.schema_rules == "strict",
         seed=suite.defaults.seed,
+        again=View("base again", model.path, own_adapters, width=_OTHER_WIDTH) if suite.defaults.flips else None,
     )
-    steps = tuple(_steps(suite, prompts, views))
     return Plan(
         suite=suite,
         views=views,
+        prompts=prompts,
         adapters=adapters,
         settings=engine_settings(suite.defaults),
-        steps=steps,
+        steps=tuple(_steps(suite, iter(texts), views, thinks=prompts.thinks)),
         # Last, because it reads every byte: what is wrong with an input has been said by now.
         provenance=_provenance(suite, adapters, store.sha256_of),
         loracheck_version=version("loracheck"),
@@ -132,20 +146,24 @@ def engine_settings(defaults: Defaults) -> Settings:
     )
 
 
-def _steps(suite: Suite, prompts: PromptFormat, views: Views) -> Iterator[Step[Any]]:
-    # All cases at once: a chat template runs in a process of its own, which takes its time to start.
-    texts = iter(prompts.write([case for entry in suite.entries for case in entry.asks]))
+def _steps(suite: Suite, texts: Iterator[str], views: Views, *, thinks: bool) -> Iterator[Step[Any]]:
+    """One for each entry; `texts` are the prompts of all their cases."""
     nulls = None
     for entry in suite.entries:
-        asked = tuple(_prompts(entry.asks, texts, suite.defaults.max_new_tokens))
-        step = KINDS[entry.kind].plan(entry, asked, views, nulls)
+        probe = KINDS[entry.kind]
+        asked = tuple(
+            Prompt(case.id, next(texts), longest_answer(case, suite.defaults, thinks=thinks))
+            for case in probe.cases(entry)
+        )
+        step = probe.plan(entry, asked, views, nulls)
         nulls = step.nulls or nulls
         yield step
 
 
-def _prompts(cases: Iterable[Case], texts: Iterator[str], max_new_tokens: int) -> Iterator[Prompt]:
-    for case in cases:
-        yield Prompt(case.id, next(texts), case.max_new_tokens or max_new_tokens)
+def longest_answer(case: Case, defaults: Defaults, *, thinks: bool) -> int:
+    """In tokens: as the case or the suite says, and otherwise by whether the model may think before it answers."""
+    given = case.max_new_tokens or defaults.max_new_tokens
+    return given or (THINKING_TOKENS if thinks else case.answer_tokens or ANSWER_TOKENS)
 
 
 def _merged(known: Questions, more: Questions) -> Questions:

@@ -11,13 +11,12 @@ import pytest
 
 from loracheck.files import sha256_of
 from loracheck.models import read_adapter
-from models.factory import N_EMBD, N_VOCAB, write_adapter
+from models.factory import N_EMBD, N_VOCAB, write_adapter, write_model
 from models.peft_factory import lora, write_base, write_peft
+from suite_factory import CHAT_TEMPLATE, Files, write_files
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from suite_factory import Files
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +95,50 @@ def test_inspect_shows_a_model(loracheck: Any, files: Files) -> None:
     assert (facts["kind"], facts["layers"], facts["vocabulary"], facts["context"]) == ("model", 2, 100, 512)
     assert facts["chat_template"] is False
     assert "chat template" in table(loracheck("inspect", files.base).out)
+
+
+def inspected(loracheck: Any, folder: Path, template: str | None) -> dict[str, Any]:
+    facts = json.loads(loracheck("inspect", write_files(folder, template).base, "--json").out)
+    assert isinstance(facts, dict)
+    return facts
+
+
+def test_inspect_says_what_is_asked_of_a_model_through_its_chat_template(loracheck: Any, tmp_path: Path) -> None:
+    switch = "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
+    facts = inspected(loracheck, tmp_path, CHAT_TEMPLATE + switch + '{# <tool_call>{"name" #}')
+    assert (facts["chat_template"], facts["asked_dialect"], facts["tools_shown"]) == (True, "hermes", True)
+    assert facts["asked_because"] == "the chat template writes <tool_call>"
+    assert (facts["thinking"], facts["thinking_off"], facts["thinking_less"]) == (True, "enable_thinking=false", None)
+    assert facts["template_defects"] == ["it leaves out the calls of earlier turns"]
+    rows = {
+        key.strip(): value.strip() for key, value in table(loracheck("inspect", tmp_path / "base.gguf").out).items()
+    }
+    assert (rows["thinking"], rows["thinking off"], rows["thinking less"]) == ("yes", "enable_thinking=false", "–")
+
+
+def test_inspect_tells_less_thinking_from_none(loracheck: Any, tmp_path: Path) -> None:
+    facts = inspected(loracheck, tmp_path, "Reasoning: {{ reasoning_effort }}" + CHAT_TEMPLATE)
+    assert (facts["thinking"], facts["thinking_off"], facts["thinking_less"]) == (True, None, 'reasoning_effort="low"')
+
+
+def test_inspect_names_a_template_that_hides_the_tools_and_one_that_fails(loracheck: Any, tmp_path: Path) -> None:
+    hides = inspected(loracheck, tmp_path, "{{ messages[0].content }}")
+    assert (hides["tools_shown"], hides["asked_dialect"], hides["template_defects"]) == (False, "json", [])
+    fails = inspected(loracheck, tmp_path, "{{ raise_exception('not today') }}")
+    assert (fails["tools_shown"], fails["asked_dialect"], fails["thinking"]) == (None, None, None)
+    (defect,) = fails["template_defects"]
+    assert defect.startswith("the model's chat template failed: not today")
+
+
+def test_inspect_of_a_model_without_a_template_leaves_it_at_that(loracheck: Any, tmp_path: Path) -> None:
+    facts = inspected(loracheck, tmp_path, None)
+    assert (facts["chat_template"], facts["asked_dialect"], facts["template_defects"]) == (False, None, [])
+
+
+def test_a_template_for_tools_alone_is_a_template(loracheck: Any, tmp_path: Path) -> None:
+    extra = [("add_string", "tokenizer.chat_template.tool_use", CHAT_TEMPLATE)]
+    facts = json.loads(loracheck("inspect", write_model(tmp_path / "m.gguf", extra=extra), "--json").out)
+    assert (facts["chat_template"], facts["tools_shown"]) == (True, True)
 
 
 def test_inspect_cannot_rewrite_the_terminal(loracheck: Any, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_model_is_described_by_its_header(tmp_path: Path) -> None:
         n_layers=2,
         n_embd=N_EMBD,
         n_vocab=N_VOCAB,
-        has_chat_template=False,
+        template=None,
         license="mit",
         parts=1,
     )

@@ -22,7 +22,7 @@ def test_a_template_that_knows_tools_gets_them_in_openais_format() -> None:
     assert render(CHAT_TEMPLATE) == f"<s><tools>{offered}</tools><user>Find cats.<assistant>"
 
 
-def test_a_template_that_ignores_tools_gets_them_in_a_system_message() -> None:
+def test_a_template_that_does_not_show_tools_gets_them_in_a_system_message() -> None:
     assert render(TURNS) == f"<system>{describe_tools([SEARCH])}\n<user>Find cats.\n<assistant>"
 
 
@@ -47,8 +47,41 @@ def test_a_template_that_cannot_show_a_system_message_gets_the_tools_in_the_firs
     assert render(source) == f"<user>{describe_tools([SEARCH])}\n\nFind cats.\n<assistant>"
 
 
-def test_a_template_that_cannot_do_without_tools_knows_them() -> None:
-    assert render("{% for tool in tools %}{{ tool.function.name }}{% endfor %}") == "search_web"
+def test_a_template_that_cannot_do_without_tools_counts_as_one_that_shows_them() -> None:
+    assert render("{{ tools | length }} on offer") == "1 on offer"
+
+
+def test_a_template_that_only_notices_tools_does_not_show_them() -> None:
+    assert render("{% if tools %}You may call tools.\n{% endif %}" + TURNS) == render(TURNS)
+
+
+def test_a_tool_with_a_name_that_the_template_has_anyway_is_no_tool_that_it_shows() -> None:
+    said = render("{# search_web #}Never call search_web.\n" + TURNS)
+    assert describe_tools([SEARCH]) in said
+
+
+def test_what_is_known_of_a_template_is_not_found_out_again() -> None:
+    template = ChatTemplate("{{ tools | length }}")
+    assert render_chat(template, ASK, [SEARCH], True) == "1"
+    with pytest.raises(ModelError, match="chat template failed"):
+        render_chat(template, ASK, [SEARCH], False)
+
+
+def test_a_template_that_fails_only_with_tools_says_so() -> None:
+    failing = "{% if tools %}{{ raise_exception('no tools please') }}{% endif %}" + TURNS
+    with pytest.raises(
+        ModelError, match=r"^the model's chat template fails when it is given tools: no tools please; use"
+    ):
+        render(failing)
+    with pytest.raises(ModelError, match=r"^the model's chat template failed: never; use"):
+        render("{{ raise_exception('never') }}")
+
+
+def test_arguments_are_variables_of_the_template() -> None:
+    template = ChatTemplate("{{ tools[0].function.name }} {{ source }} {{ mood.kind }}", arguments={
+        "source": "a", "mood": {"kind": [1, None]},
+    })  # fmt: skip
+    assert render_chat(template, ASK, [SEARCH]) == "search_web a [1, None]"
 
 
 def test_without_tools_the_template_is_rendered_as_it_is() -> None:
@@ -70,12 +103,18 @@ def test_json_is_written_as_models_read_it_and_not_escaped_for_html() -> None:
     assert render(source % "(separators=(',', ':'), ensure_ascii=true)") == '1{"b":"<a & \'\\u00e9\'>","a":1}'
 
 
+def test_a_list_that_a_filter_makes_can_be_written_as_json_as_in_llama_cpp() -> None:
+    source = "{{ tools | map(attribute='function') | map(attribute='name') | tojson }}"
+    assert render(source) == '["search_web"]'
+
+
 def test_the_date_of_a_template_is_always_the_same() -> None:
     assert render("{{ tools | length }} {{ strftime_now('%d %b %Y') }}") == "1 01 Jan 2025"
 
 
 def test_block_tags_leave_no_blank_lines_as_in_transformers() -> None:
-    assert render("{% if tools %}\n  {% for t in tools %}\n{{ t.type }}\n  {% endfor %}\n{% endif %}\n") == "function\n"
+    source = "{% if tools %}\n  {% for t in tools %}\n{{ t.function.name }}\n  {% endfor %}\n{% endif %}\n"
+    assert render(source) == "search_web\n"
 
 
 def test_what_a_template_marks_for_training_is_written_like_the_rest() -> None:

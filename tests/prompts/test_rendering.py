@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loracheck.cases.suite import Defaults
 from loracheck.checking import check
 from loracheck.errors import ModelError
 from loracheck.models.model import ChatTemplate
 from loracheck.processes import serving
 from loracheck.prompts import rendering
-from loracheck.prompts.chat import render_chat
-from loracheck.prompts.format import prompt_format
+from loracheck.prompts.chat import Asked, render_chat
+from loracheck.prompts.format import write_prompts
 from loracheck.prompts.rendering import render_apart
 from loracheck.report.json import render as to_json
 from suite_factory import CHAT_TEMPLATE, SEARCH, answering, make_case, make_suite, write_files
@@ -24,7 +25,7 @@ from suite_factory import CHAT_TEMPLATE, SEARCH, answering, make_case, make_suit
 if TYPE_CHECKING:
     from pathlib import Path
 
-ASKED = [([{"role": "user", "content": "Find cats."}], [SEARCH])]
+ASKED = [Asked([{"role": "user", "content": "Find cats."}], [SEARCH])]
 NEEDS_LIMITS = pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to its memory")
 
 ENDLESS = [
@@ -101,7 +102,7 @@ def test_all_prompts_together_have_a_limit_too(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(rendering, "serving", with_a_small_limit)
     source = ChatTemplate("{{ tools | length }}123456789")
-    assert render_apart(source, ASKED * 2) == ["1123456789"] * 2
+    assert render_apart(source, ASKED * 2).prompts == ["1123456789"] * 2
     with pytest.raises(ModelError, match="writes more than 25 characters"):
         render_apart(source, ASKED * 3)
 
@@ -114,8 +115,8 @@ def test_a_child_that_is_slow_to_start_gets_the_whole_of_a_request_that_no_pipe_
         return [*python, f"import time; time.sleep(0.6); {start}"]
 
     monkeypatch.setattr(rendering, "serving", slow)
-    long = [([{"role": "user", "content": "x" * 50_000}], []) for _ in range(20)]
-    prompts = render_apart(ChatTemplate("{{ messages[0].content }}"), long)
+    long = [Asked([{"role": "user", "content": "x" * 50_000}], []) for _ in range(20)]
+    prompts = render_apart(ChatTemplate("{{ messages[0].content }}"), long).prompts
     assert [len(prompt) for prompt in prompts] == [50_000] * 20
 
 
@@ -134,14 +135,16 @@ def test_a_child_that_dies_is_an_error_that_quotes_its_last_words(monkeypatch: p
 def test_a_template_does_not_go_on_for_ever_when_its_parent_is_gone() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from loracheck.prompts import rendering; rendering.serve(0)"],
-        input=pickle.dumps((ChatTemplate(ENDLESS[0]), ASKED)),
+        input=pickle.dumps((ChatTemplate(ENDLESS[0]), ASKED, False)),
         check=False,
         timeout=60,
     )
     assert done.returncode < 0
 
 
-def test_no_process_stays_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The processes that a test starts."""
     started: list[subprocess.Popen[bytes]] = []
 
     class Recorded(subprocess.Popen):  # type: ignore[type-arg]
@@ -149,26 +152,38 @@ def test_no_process_stays_behind(monkeypatch: pytest.MonkeyPatch) -> None:
             super().__init__(*arguments, **options)
             started.append(self)
 
-    monkeypatch.setattr(rendering, "SECONDS", 0.5)
     monkeypatch.setattr(subprocess, "Popen", Recorded)
+    return started
+
+
+def test_no_process_stays_behind(children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "SECONDS", 0.5)
     refusal(ENDLESS[0])
-    assert [child.returncode is not None for child in started] == [True]
+    assert [child.returncode is not None for child in children] == [True]
+
+
+def test_a_check_starts_one_child_for_all_its_prompts_and_all_that_is_known_of_the_template(
+    children: list[subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    suite = make_suite(write_files(tmp_path, CHAT_TEMPLATE)).with_nulls(1)
+    assert check(suite, engine=answering()).verdict == "pass"
+    assert len(children) == 1
 
 
 def test_prompts_are_the_same_as_without_a_child_letter_by_letter() -> None:
     template = ChatTemplate(CHAT_TEMPLATE, "<s>")
     words = ["Find cats.", "größe \U0001f600", "a\r\nb\x00c\u2028d\x1b", "\ud800 alone", '"quoted" \\ {{ 1 }}']
     asked = [
-        ([{"role": "user", "content": word}], [{"name": word, "parameters": {"a": [None, 1.5]}}]) for word in words
+        Asked([{"role": "user", "content": word}], [{"name": word, "parameters": {"a": [None, 1.5]}}]) for word in words
     ]
-    assert render_apart(template, asked) == [render_chat(template, *each) for each in asked]
+    assert render_apart(template, asked).prompts == [render_chat(template, *each) for each in asked]
 
 
 def test_nothing_is_imported_from_the_folder_we_are_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("jinja2.py", "json.py", "loracheck.py"):
         (tmp_path / name).write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)
-    assert render_apart(ChatTemplate("{{ tools | length }}"), ASKED) == ["1"]
+    assert render_apart(ChatTemplate("{{ tools | length }}"), ASKED).prompts == ["1"]
 
 
 def test_a_check_with_a_hostile_template_ends_with_exit_code_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,8 +199,8 @@ def test_a_check_with_a_hostile_template_ends_with_exit_code_2(tmp_path: Path, m
 def test_a_template_of_megabytes_is_not_even_looked_at(tmp_path: Path) -> None:
     template = ChatTemplate("a" * 1_000_001)
     with pytest.raises(ModelError, match=r"m\.gguf: the model's chat template is 1,000,001 characters long"):
-        prompt_format(template, None, "auto", tmp_path / "m.gguf")
-    assert prompt_format(template, "raw", "auto", tmp_path / "m.gguf").template is None
+        write_prompts(template, [], Defaults(), tmp_path / "m.gguf")
+    assert write_prompts(template, [], Defaults(prompt="raw"), tmp_path / "m.gguf")[0].template is None
 
 
 def test_cases_with_letters_that_no_file_can_hold_are_asked_and_reported(tmp_path: Path) -> None:

@@ -80,11 +80,38 @@ def _facts(info: AdapterInfo | ModelInfo) -> dict[str, Any]:
         "embedding": info.n_embd,
         "context": info.n_ctx_train,
         "vocabulary": info.n_vocab,
-        "chat_template": info.has_chat_template,
+        "chat_template": info.template is not None,
+        **_template_facts(info),
         "license": info.license,
         "tensors": sum(info.tensor_types.values()),
         "tensor_types": dict(info.tensor_types),
         "parts": info.parts,
+    }
+
+
+def _template_facts(info: ModelInfo) -> dict[str, Any]:
+    """What is asked of the model through its chat template; None is what a template that fails does not tell."""
+    from loracheck.errors import ModelError
+    from loracheck.prompts.format import look_at
+
+    keys = ("asked_dialect", "asked_because", "tools_shown", "thinking", "thinking_off", "thinking_less")
+    facts: dict[str, Any] = {**dict.fromkeys(keys), "template_defects": []}
+    if info.template is None:
+        return facts
+    try:
+        seen = look_at(info.template)
+    except ModelError as failure:
+        return {**facts, "template_defects": [str(failure)]}
+    assert seen.template is not None
+    thinking = seen.template.thinking
+    return {
+        "asked_dialect": seen.asked.name,
+        "asked_because": seen.asked.why,
+        "tools_shown": seen.template.shows_tools,
+        "thinking": None if thinking is None else thinking.on,
+        "thinking_off": thinking.switch if thinking and thinking.stops else None,
+        "thinking_less": thinking.switch if thinking and not thinking.stops else None,
+        "template_defects": list(seen.warnings),
     }
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
+from typing import Any
 
 from loracheck.errors import ModelError
 from loracheck.models.gguf_file import GgufFile, read_header
@@ -44,7 +45,7 @@ class ModelInfo:
     n_layers: int | None
     n_embd: int | None
     n_vocab: int | None
-    has_chat_template: bool
+    template: ChatTemplate | None
     license: str | None
     parts: int
     """Files the model is split over. More than one: the counts above are of this part alone."""
@@ -68,7 +69,7 @@ def read_model(path: Path) -> ModelInfo:
         n_layers=header.whole_number(f"{architecture}.block_count"),
         n_embd=header.whole_number(f"{architecture}.embedding_length"),
         n_vocab=header.array_length("tokenizer.ggml.tokens") or header.whole_number(f"{architecture}.vocab_size"),
-        has_chat_template=bool(header.text("tokenizer.chat_template")),
+        template=chat_template(header),
         license=header.text("general.license"),
         parts=split_count(header),
     )
@@ -108,6 +109,8 @@ class ChatTemplate:
     source: str
     bos_token: str = ""
     eos_token: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Variables of the user's that it is run with."""
 
 
 def chat_template(header: GgufFile) -> ChatTemplate | None:

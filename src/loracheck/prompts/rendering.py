@@ -10,12 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from threading import Thread
+from typing import Any
 
 from loracheck.errors import ModelError
 from loracheck.models.model import ChatTemplate
 from loracheck.processes import serving
-from loracheck.prompts.chat import WAY_OUT, Message, ToolSpec, render_chat
+from loracheck.prompts.chat import WAY_OUT, Asked, render_chat
+from loracheck.prompts.facts import Facts, examine
 
 # An ordinary prompt takes a few milliseconds, and the child a tenth of a second to start.
 SECONDS = 10.0
@@ -27,8 +30,16 @@ _GLANCE_SECONDS = 0.25
 _TOO_MUCH_MEMORY = f"the model's chat template needs more than {MEMORY // 2**20} MB of memory; {WAY_OUT}"
 
 
-def render_apart(template: ChatTemplate, asked: Sequence[tuple[Sequence[Message], Sequence[ToolSpec]]]) -> list[str]:
-    """`render_chat` for every conversation and its tools, in a child process with limits on time, memory and output."""
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What came of a chat template."""
+
+    prompts: list[str]
+    facts: Facts
+
+
+def render_apart(template: ChatTemplate, asked: Sequence[Asked], *, no_thinking: bool = False) -> Rendered:
+    """`examine`, and `render_chat` for all that is asked, in a child process with limits on time, memory and output."""
     seconds = SECONDS + SECONDS_A_PROMPT * len(asked)
     with subprocess.Popen(  # noqa: S603 - ourselves
         serving("loracheck.prompts.rendering", seconds),
@@ -39,20 +50,17 @@ def render_apart(template: ChatTemplate, asked: Sequence[tuple[Sequence[Message]
         start_new_session=True,
     ) as child:
         try:
-            _send(child, pickle.dumps((template, asked)))
+            _send(child, pickle.dumps((template, asked, no_thinking)))
             replies, complaint = _listen(child, seconds)
         finally:
             child.kill()
     if child.returncode:
         raise ModelError(f"the model's chat template {_ended(child.returncode, complaint)}; {WAY_OUT}")
-    prompts = []
-    for line in replies.splitlines():
-        # Not a pickle: a template that broke out of its sandbox could have written it.
-        reply = json.loads(line)
-        if "error" in reply:
-            raise ModelError(reply["error"])
-        prompts.append(reply["prompt"])
-    return prompts
+    # Not pickles: a template that broke out of its sandbox could have written them.
+    lines = [json.loads(line) for line in replies.splitlines()]
+    if "error" in lines[-1]:
+        raise ModelError(lines[-1]["error"])
+    return Rendered([line["prompt"] for line in lines[1:]], Facts.from_json(lines[0]["facts"]))
 
 
 def _send(child: subprocess.Popen[bytes], request: bytes) -> None:
@@ -94,13 +102,15 @@ def _ended(code: int, complaint: bytes) -> str:
 
 
 def serve(seconds: float) -> None:
-    """The child: one request from standard input, a line of JSON for each prompt, up to the first that fails."""
-    template, asked = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    """The child: one request from standard input, a line of JSON for the facts and for each prompt, or for an error."""
+    template, asked, no_thinking = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
     _limit(seconds)
     letters = 0
     try:
+        template, facts = examine(template, no_thinking=no_thinking)
+        _reply(facts=asdict(facts))
         for messages, tools in asked:
-            prompt = render_chat(template, messages, tools)
+            prompt = render_chat(template, messages, tools, facts.shows_tools)
             letters += len(prompt)
             if letters > MAX_LETTERS:
                 raise ModelError(f"the model's chat template writes more than {MAX_LETTERS:,} characters; {WAY_OUT}")
@@ -114,8 +124,8 @@ def serve(seconds: float) -> None:
     os._exit(0)
 
 
-def _reply(**said: str) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
+def _reply(**line: Any) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
 
 
 def _limit(seconds: float) -> None:
