@@ -9,11 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.toy_context import BLOCK, END, N_VOCAB, ToyContext, answer_alone, logits_after
-from loracheck.engine.decode import Finished, Job, decode_greedy
+from loracheck.engine.decode import Finished, Followed, Job, decode_greedy
+from loracheck.engine.rows import Rows
+from loracheck.engine.trace import expectation
 from loracheck.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     Answers = dict[int, tuple[tuple[int, ...], bool]]
 
@@ -47,11 +51,11 @@ def prompt_sets(draw: st.DrawFn) -> list[list[int]]:
     return draw(st.lists(st.tuples(pick, token_lists).map(lambda pair: pair[0] + pair[1]), max_size=12))
 
 
-@given(prompt_sets(), st.integers(1, 5), st.integers(1, 20), st.booleans())
+@given(prompt_sets(), st.integers(1, 9), st.sampled_from([None, Rows(1, 1), Rows(2, 1), Rows(4, 2)]), st.booleans())
 def test_every_answer_is_the_one_its_prompt_gets_alone(
-    prompts: list[list[int]], width: int, limit: int, share: bool
+    prompts: list[list[int]], width: int, rows: Rows | None, share: bool
 ) -> None:
-    ctx, jobs = ToyContext(width, n_ctx=40), make_jobs(prompts, limit)
+    ctx, jobs = ToyContext(width, n_ctx=40, rows=rows), make_jobs(prompts)
     assert decode(ctx, jobs, share=share) == alone(ctx, jobs)
     assert all(not held for held in ctx.streams[:width])
 
@@ -61,6 +65,22 @@ def test_every_answer_is_the_one_its_prompt_gets_alone(
 def test_any_number_of_jobs_fits_any_number_of_streams(count: int, share: bool) -> None:
     ctx, jobs = ToyContext(width=3), make_jobs([(*PREFIX, number % N_VOCAB, 1) for number in range(count)])
     assert decode(ctx, jobs, share=share) == alone(ctx, jobs)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 20])
+def test_answers_of_any_length_are_those_of_their_prompts_alone(limit: int) -> None:
+    ctx, jobs = ToyContext(n_ctx=40), make_jobs([(*PREFIX, number, 1) for number in range(N_VOCAB)], limit)
+    assert decode(ctx, jobs) == alone(ctx, jobs)
+
+
+def test_a_step_shrinks_with_the_cases_that_are_left() -> None:
+    """One short answer after another ends, and the longest one is not in the first stream."""
+    jobs = [replace(job, max_new_tokens=3 + job.index) for job in make_jobs([(number, 1) for number in range(6)])]
+    fixed, shrinking = ToyContext(6), ToyContext(6, rows=Rows(2, 1))
+    assert decode(fixed, jobs, end=-1) == decode(shrinking, jobs, end=-1)
+    assert fixed.steps == shrinking.steps == 7, "the longest answer takes eight tokens, the first of them no step"
+    assert fixed.rows_stepped == 7 * 6
+    assert shrinking.rows_stepped == 6 + 6 + 5 + 4 + 3 + 2 + 2
 
 
 def test_no_jobs_take_no_step() -> None:
@@ -128,9 +148,14 @@ def finished(ctx: ToyContext, jobs: Sequence[Job]) -> dict[int, Finished]:
     return {done.job.index: done for done in decode_greedy(ctx, jobs, lambda token: token == END, BLOCK, share=True)}
 
 
-def expected_after(prompt: Sequence[int], answer: Sequence[int]) -> Any:
+def expected_after(prompt: Sequence[int], answer: Sequence[int]) -> list[NDArray[np.float32]]:
     """The toy model's logits for each token of the answer, and for what follows it."""
-    return np.stack([logits_after([*prompt, *answer[:place]]) for place in range(len(answer) + 1)])
+    return [logits_after([*prompt, *answer[:place]]) for place in range(len(answer) + 1)]
+
+
+def followed(answer: Sequence[int]) -> Followed:
+    """Some answer of another view, with two candidates at each place."""
+    return Followed(tuple(answer), ((0, 1),) * (len(answer) + 1))
 
 
 @given(prompt_sets(), st.integers(1, 5))
@@ -145,28 +170,34 @@ def test_tracing_whole_answers_changes_none_of_them_and_tells_what_was_expected_
         if one.truncated:
             assert one.expected is None
         else:
-            np.testing.assert_array_equal(one.expected, expected_after(one.job.tokens, one.tokens))
+            assert one.expected == tuple(map(expectation, expected_after(one.job.tokens, one.tokens)))
 
 
 @given(prompt_sets(), token_lists)
 def test_another_answer_is_followed_to_its_end_and_the_own_stays(prompts: list[list[int]], other: list[int]) -> None:
     ctx = ToyContext(2, n_ctx=60)
-    jobs = [replace(job, traced=True, follow=tuple(other)) for job in make_jobs(prompts)]
+    jobs = [replace(job, follow=followed(other)) for job in make_jobs(prompts)]
     done = finished(ctx, jobs)
     assert {index: (one.tokens, one.truncated) for index, one in done.items()} == alone(ctx, jobs)
     for one in done.values():
-        np.testing.assert_array_equal(one.expected, expected_after(one.job.tokens, other))
+        assert one.expected == tuple(expectation(row, (0, 1)) for row in expected_after(one.job.tokens, other))
 
 
-def test_a_known_answer_is_traced_without_a_step() -> None:
+def test_a_known_answer_takes_no_step_while_another_is_followed() -> None:
     (job,) = make_jobs([PREFIX])
     answer, truncated = answer_alone(PREFIX, 12, 64)
     assert answer
     assert not truncated
     ctx = ToyContext()
-    done = finished(ctx, [replace(job, traced=True, known=answer)])[0]
+    done = finished(ctx, [replace(job, follow=followed((1, 2)), known=answer)])[0]
     assert (done.tokens, done.truncated, ctx.steps) == (answer, False, 0)
-    np.testing.assert_array_equal(done.expected, expected_after(PREFIX, answer))
+    assert done.expected == tuple(expectation(row, (0, 1)) for row in expected_after(PREFIX, (1, 2)))
+
+
+def test_numbers_that_are_none_in_a_followed_answer_end_with_an_error_that_names_the_case() -> None:
+    (job,) = make_jobs([PREFIX])
+    with pytest.raises(EngineError, match="case case0: the model computed nan"):
+        finished(SpoiltContext(np.nan, len(PREFIX) + 2), [replace(job, follow=followed((1, 2, 3)))])
 
 
 class SpoiltContext(ToyContext):

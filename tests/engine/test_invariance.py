@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loracheck.engine import Prompt, Settings
+from loracheck.demo import adapter_file
+from loracheck.engine import AdapterUse, Prompt, Settings, View
+from loracheck.engine.rows import default_width, rows_of
+from loracheck.models.model import read_model_header
 from real import BARE, BASE, TUNED, demo_prompts, needs_model
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loracheck.engine import Completion, View
+    from loracheck.engine import Completion
 
 pytestmark = needs_model
 
@@ -54,14 +57,63 @@ def run(model: Path, view: View, prompts: list[Prompt], *, share: bool = True) -
     ("model", "view"), PAIRS, indirect=["model"], ids=[f"{name}-{view.name}" for name, view in PAIRS]
 )
 def test_tokens_are_the_same_alone_together_shuffled_and_with_or_without_sharing(model: Path, view: View) -> None:
-    # Ten cases on eight streams, of very different lengths; the first four share a prefix in pairs.
+    assert_that_nothing_depends_on_the_batch(model, view, demo_prompts(4, 6))
+
+
+@pytest.mark.qwen
+@pytest.mark.parametrize("adapters", [(), (AdapterUse(adapter_file("qwen-terse")),)], ids=["base", "adapter"])
+def test_on_the_second_model_too(qwen_model: Path, adapters: tuple[AdapterUse, ...]) -> None:
+    assert_that_nothing_depends_on_the_batch(qwen_model, View("any", qwen_model, adapters), [])
+
+
+def assert_that_nothing_depends_on_the_batch(model: Path, view: View, prompts: list[Prompt]) -> None:
+    # More cases than streams, of very different lengths; the first four share a prefix in pairs.
     prompts = [
-        *demo_prompts(4, 6),
+        *prompts,
         Prompt("long", "one two three " * 30, 4),
         *(Prompt(text, text, 9) for text in ("Hello", "Name a colour.", "Count to three.", "Why?", "Once upon a time")),
+        *(Prompt(f"{number}", f"Say {number}.", 2 + number) for number in range(8)),
     ]
     together = run(model, view, prompts)
     shuffled = random.Random(5).sample(prompts, len(prompts))
     assert run(model, view, shuffled, share=False) == together
-    for prompt in (prompts[3], prompts[5]):
+    for prompt in (prompts[3], prompts[-1]):
         assert run(model, view, [prompt]) == {prompt.id: together[prompt.id]}
+
+
+@pytest.mark.parametrize("model", FORMATS, indirect=True)
+def test_every_number_of_rows_that_a_step_may_have_computes_the_same_bits(model: Path) -> None:
+    assert_that_rows_compute_the_same(model, TUNED.adapters)
+
+
+@pytest.mark.qwen
+def test_every_number_of_rows_computes_the_same_bits_on_the_second_model_too(qwen_model: Path) -> None:
+    assert_that_rows_compute_the_same(qwen_model, (AdapterUse(adapter_file("qwen-terse")),))
+
+
+def assert_that_rows_compute_the_same(path: Path, adapters: tuple[AdapterUse, ...]) -> None:
+    """What rows.py promises for the types of tensors that this model has, in any stream."""
+    from loracheck.engine.llama import LlamaEngine
+
+    header = read_model_header(path)
+    width = default_width(header)
+    rows = rows_of(header, gpu_layers=0, width=width)
+    prompts = [[7 + 3 * number + place for place in range(5 + number % 4)] for number in range(width)]
+    with LlamaEngine(Settings(n_ctx=256)) as engine:
+        model = engine.load(path)
+        with model._view(View("any", path, adapters), 64) as ctx:
+
+            def digests(places: list[int]) -> dict[int, bytes]:
+                """Of the logits that each prompt's next token gets when these prompts have a step together."""
+                ctx.clear()
+                for stream, number in enumerate(places):
+                    ctx.read(stream, prompts[number], 0, len(prompts[number]))
+                logits = ctx.step([11] * len(places), [len(prompts[number]) for number in places])
+                return {number: logits[stream].tobytes() for stream, number in enumerate(places)}
+
+            whole = digests(list(range(width)))
+            for live in range(1, width + 1):
+                count = rows.holding(live, width)
+                assert digests(list(range(count))) == {number: whole[number] for number in range(count)}, count
+            backwards = digests(list(reversed(range(width))))
+            assert backwards == whole, "which stream a case is in makes no difference"

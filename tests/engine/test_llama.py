@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import exp
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from loracheck.engine import Completion
+    from loracheck.engine import Completion, Trace
     from loracheck.engine.llama import LlamaEngine
 
 pytestmark = needs_model
@@ -103,6 +104,14 @@ def test_the_log_of_llama_cpp_never_reaches_the_screen(capfd: pytest.CaptureFixt
     assert capfd.readouterr() == ("", "")
 
 
+def kl_of(a: Trace, b: Trace | None) -> float:
+    """The largest divergence at any place, over the candidates that a has there."""
+    assert b is not None
+    assert (a.tokens, a.candidates) == (b.tokens, b.candidates)
+    places = zip(a.log_probs, b.log_probs, strict=True)
+    return max(sum(exp(p) * (p - q) for p, q in zip(ours, theirs, strict=True)) for ours, theirs in places)
+
+
 def test_tracing_changes_no_answer_and_following_ones_own_answer_finds_what_was_expected(engine: LlamaEngine) -> None:
     prompts = demo_prompts(3, 48)
     plain = dict(engine.answer(TUNED, prompts))
@@ -114,7 +123,8 @@ def test_tracing_changes_no_answer_and_following_ones_own_answer_finds_what_was_
     followed = dict(engine.answer(TUNED, [replace(p, follow=traces[index]) for index, p in enumerate(prompts)]))
     for index, trace in traces.items():
         assert trace is not None
-        assert followed[index].trace == trace
+        # Step by step other kernels run than in a block: the same but for rounding.
+        assert kl_of(trace, followed[index].trace) < 1e-3
         assert len(trace.log_probs) == len(trace.tokens) + 1
         # Greedy: what was written is what was likeliest, and then the end.
         assert [places[0] for places in trace.candidates[:-1]] == list(trace.tokens)

@@ -234,10 +234,21 @@ def _rescaled(suite: Suite, scale: float) -> Any:
     return suite.models.ft.adapters[0].model_copy(update={"scale": scale})
 
 
-def test_a_view_is_known_by_what_is_in_it_and_not_by_its_name(suite: Suite, path: Path) -> None:
-    run(suite, path)
-    # The stack that was tuned is the base now.
-    assert asked_by(suite.with_models(base_adapters=suite.models.ft.adapters).without_nulls(), path) == {"adapter"}
+def test_a_view_is_known_by_what_is_in_it_and_not_by_its_name(path: Path, view: View) -> None:
+    engine = answering(base="yes", name="toy")
+    for name in ("base", "adapter"):
+        with Store(path) as store:
+            ((_, completion),) = StoredEngine(store, engine).answer(replace(view, name=name), [Prompt("1", "one", 9)])
+        assert completion.text == "yes"
+    assert engine.asked == [("base", "1")]
+
+
+def test_a_view_at_another_width_is_another_view(path: Path, view: View) -> None:
+    engine = answering(base="yes", name="toy")
+    for width in (None, 4, 4):
+        with Store(path) as store:
+            list(StoredEngine(store, engine).answer(replace(view, width=width), [Prompt("1", "one", 9)]))
+    assert len(engine.asked) == 2
 
 
 def test_new_cases_are_asked_alone_and_every_answer_goes_to_its_case(suite: Suite, files: Files, path: Path) -> None:
@@ -406,9 +417,17 @@ class Tracing(FakeEngine):
 TRACE = Trace((1, 2), (1, 2), ((1, 5), (2, 5), (6, 5)), ((-0.5, -1.0),) * 3, ("a", "b", ""))
 
 
-@pytest.mark.parametrize("asked", [{"traced": True}, {"follow": TRACE}])
-def test_a_trace_is_kept_beside_its_answer_and_read_later_without_answering_anew(
-    path: Path, view: View, asked: dict[str, Any]
+@pytest.mark.parametrize(
+    ("asked", "known"),
+    [
+        # What a view expects at each place of its own answer comes of generating it.
+        ({"traced": True}, None),
+        ({"follow": TRACE}, tuple(b"ab")),
+    ],
+    ids=["its own", "followed"],
+)
+def test_a_trace_is_kept_beside_its_answer(
+    path: Path, view: View, asked: dict[str, Any], known: tuple[int, ...] | None
 ) -> None:
     engine, plain = Tracing(), Prompt("1", "one", 9)
     seen = []
@@ -417,9 +436,7 @@ def test_a_trace_is_kept_beside_its_answer_and_read_later_without_answering_anew
             ((_, completion),) = StoredEngine(store, engine).answer(view, [prompt])
         seen.append((completion.text, completion.trace))
     assert seen == [("ab", None), ("ab", TRACE), ("ab", TRACE), ("ab", None)]
-    # Answered once, then traced once with the answer known.
-    assert engine.known == [None, tuple(b"ab")]
-    assert len(engine.asked) == 1
+    assert engine.known == [None, known], "answered once, traced once"
 
 
 def test_an_answer_that_was_cut_off_is_not_traced_and_not_taken_for_a_whole_one(path: Path, view: View) -> None:

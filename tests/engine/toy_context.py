@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from loracheck.engine.rows import Rows
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,9 +20,10 @@ BLOCK = 4
 
 
 def logits_after(history: Sequence[int]) -> NDArray[np.float32]:
-    """The toy model: the next token is a checksum of all before it."""
+    """The toy model: the next token is a checksum of all before it, and how sure it is of it another."""
     logits = np.zeros(N_VOCAB, np.float32)  # (n_vocab,)
-    logits[zlib.crc32(bytes(history)) % N_VOCAB] = 1.0
+    checksum = zlib.crc32(bytes(history))
+    logits[checksum % N_VOCAB] = 1.0 + checksum // N_VOCAB % 8
     return logits
 
 
@@ -37,25 +40,33 @@ def blocks_of(tokens: Sequence[int]) -> list[tuple[int, int]]:
 class ToyContext:
     """Streams of tokens. Holds its user to the rules that make answers independent of their neighbours."""
 
-    def __init__(self, width: int = 3, n_ctx: int = 64) -> None:
+    def __init__(self, width: int = 3, n_ctx: int = 64, rows: Rows | None = None) -> None:
         self.width = width
+        self._rows = rows or Rows(width, width)
         self.trunk = width
         self.n_ctx = n_ctx
         self.streams: list[list[int]] = [[] for _ in range(width + 1)]
         self.prompt_tokens_read = 0
         self.steps = 0
+        self.rows_stepped = 0
         self._idle: set[int] = set()
         self._prompts: set[int] = set()
 
     def forget(self, stream: int, start: int = 0) -> None:
         del self.streams[stream][start:]
         self._idle.discard(stream)
-        self._prompts.discard(stream)
+        if not start:
+            self._prompts.discard(stream)
 
-    def copy_trunk(self, stream: int) -> None:
+    def rows(self, live: int) -> int:
+        return self._rows.holding(live, self.width)
+
+    def copy(self, source: int, stream: int) -> None:
         assert not self.streams[stream], "the stream still holds another case"
-        assert self.streams[self.trunk], "there is nothing to copy"
-        self.streams[stream] = list(self.streams[self.trunk])
+        assert self.streams[source], "there is nothing to copy"
+        self.streams[stream] = list(self.streams[source])
+        if source in self._prompts:
+            self._prompts.add(stream)
 
     def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None:
         assert not self._idle, "a dummy token was left behind"
@@ -81,7 +92,9 @@ class ToyContext:
         return np.stack(rows)  # (end - start, n_vocab)
 
     def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
-        assert len(tokens) == len(positions) == self.width, "a step must have as many rows as there are streams"
+        live = len(self._prompts)
+        assert len(tokens) == len(positions) == self.rows(live), "a step must have as many rows as its cases need"
+        assert all(stream < len(tokens) for stream in self._prompts), "a case is left out of the step"
         assert not self._idle, "a dummy token was left behind"
         for stream, (token, position) in enumerate(zip(tokens, positions, strict=True)):
             held = self.streams[stream]
@@ -91,7 +104,8 @@ class ToyContext:
                 assert token == 0
             held.append(token)
         self.steps += 1
-        return np.stack([self._logits(stream) for stream in range(self.width)])  # (width, n_vocab)
+        self.rows_stepped += len(tokens)
+        return np.stack([self._logits(stream) for stream in range(len(tokens))])  # (rows, n_vocab)
 
     def _logits(self, stream: int) -> NDArray[np.float32]:
         return logits_after(self.streams[stream])

@@ -61,6 +61,8 @@ class View:
     name: str = field(compare=False)
     model: Path
     adapters: tuple[AdapterUse, ...] = ()
+    width: int | None = None
+    """How many rows a decode step has; None for as many as the engine's settings say."""
 
     def __str__(self) -> str:
         return f"the {self.name} view ({', '.join(map(str, self.adapters)) or 'no adapter'})"
@@ -93,7 +95,7 @@ class Prompt:
     follow: Trace | None = None
     """Another view's answer to be traced instead."""
     known: tuple[int, ...] | None = None
-    """The view's whole answer, where that is known: it is then traced without being generated again."""
+    """The view's own whole answer, where that is known: it is not generated again when another is to be traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +122,13 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a model is run. `parallel` is the decode width, which is part of what makes answers repeatable."""
+    """How a model is run."""
 
     n_ctx: int = 4096
     threads: int = 2
     gpu_layers: int = 0
-    parallel: int = 8
+    parallel: int | None = None
+    """How many cases are decoded in step; None for as many as suit the model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """Batched greedy decoding whose answers do not depend on the batch.
 
-Floating-point kernels round differently for other numbers of rows, so the schedule never lets a case's row counts
-depend on its neighbours:
+Floating-point kernels round differently for other numbers of rows, so the schedule never lets what a case gets depend
+on its neighbours:
 
-- a decode step always has `width` rows, streams 0 to width - 1; a stream without a case is fed a dummy token;
+- a decode step has only numbers of rows that compute the same (rows.py), streams 0 and up without a hole; a stream
+  without a case is fed a dummy token;
 - a prompt is read alone, in blocks that its own tokens decide (`block_ends`);
 - a prefix shared with other prompts is shared in whole blocks, so sharing changes no row count either.
 """
@@ -11,11 +12,12 @@ depend on its neighbours:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from loracheck.engine.trace import Expected, expectation
 from loracheck.errors import EngineError
 
 if TYPE_CHECKING:
@@ -31,11 +33,20 @@ class Context(Protocol):
     trunk: int
     n_ctx: int
 
+    def rows(self, live: int) -> int: ...
     def forget(self, stream: int, start: int = 0) -> None: ...
-    def copy_trunk(self, stream: int) -> None: ...
+    def copy(self, source: int, stream: int) -> None: ...
     def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None: ...
     def read_all(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32]: ...
     def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Another view's answer, and the tokens it found likeliest at each place of it, the one after the last included."""
+
+    tokens: tuple[int, ...]
+    candidates: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +58,38 @@ class Job:
     tokens: tuple[int, ...]
     max_new_tokens: int
     traced: bool = False
-    """Read the answer again, if it is a whole one, for what the model expects at each of its places."""
-    follow: tuple[int, ...] | None = None
-    """Another answer to read instead of the own one."""
+    """Keep what the model expects at each place of its own answer, if that is a whole one."""
+    follow: Followed | None = None
+    """Another answer to be traced instead."""
     known: tuple[int, ...] | None = None
     """The answer, when there is none to be generated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A job's answer. `expected`, (tokens + 1, n_vocab), are the logits at each place of the answer read again."""
+    """A job's answer, with what was expected at each place of the answer to be traced."""
 
     job: Job
     tokens: tuple[int, ...]
     truncated: bool
-    expected: NDArray[np.float32] | None = None
+    expected: tuple[Expected, ...] | None = None
 
 
 @dataclass(slots=True)
 class _Running:
     job: Job
     answer: list[int] = field(default_factory=list)
+    expected: list[Expected] = field(default_factory=list)
+    """Of the followed answer where there is one, else of its own so far."""
 
     @property
     def position(self) -> int:
         """Where the next token goes."""
         return len(self.job.tokens) + len(self.answer) - 1
+
+    def finished(self, *, truncated: bool) -> Finished:
+        is_traced = self.job.follow is not None or (self.job.traced and not truncated)
+        return Finished(self.job, tuple(self.answer), truncated, tuple(self.expected) if is_traced else None)
 
 
 def decode_greedy(
@@ -89,67 +106,84 @@ def decode_greedy(
                 job = waiting.pop()
                 logits = reader.read(stream, job.tokens, waiting[-1].tokens if waiting else ())
                 running = _Running(job)
+                if job.follow is not None:
+                    # Reading on takes the logits' place.
+                    logits = logits.copy()
+                    running.expected = list(_follow(ctx, stream, job, job.follow, logits, block))
+                    # Generating starts from the prompt as it was read, whatever has been followed from there.
+                    ctx.forget(stream, len(job.tokens))
                 finished = _advance(running, logits, is_end, ctx.n_ctx)
                 if finished is None:
                     slots[stream] = running
                     continue
-                yield _read_again(ctx, stream, finished, block)
                 ctx.forget(stream)
-        if not any(slots):
+                yield finished
+        live = sum(running is not None for running in slots)
+        if not live:
             return
+        rows = ctx.rows(live)
+        _move_down(ctx, slots, rows)
         logits = ctx.step(
-            [running.answer[-1] if running else _DUMMY_TOKEN for running in slots],
-            [running.position if running else 0 for running in slots],
-        )  # (width, n_vocab)
-        # Reading an answer again takes the logits' place, so all streams look at theirs first.
-        done = [
-            _advance(current, logits[stream], is_end, ctx.n_ctx) if current else None
-            for stream, current in enumerate(slots)
-        ]
-        for stream, current in enumerate(slots):
-            if current is None:
-                ctx.forget(stream)
-        for stream, finished in enumerate(done):
-            if finished is not None:
+            [running.answer[-1] if running else _DUMMY_TOKEN for running in slots[:rows]],
+            [running.position if running else 0 for running in slots[:rows]],
+        )  # (rows, n_vocab)
+        for stream, current in enumerate(slots[:rows]):
+            done = _advance(current, logits[stream], is_end, ctx.n_ctx) if current else None
+            if current is None or done is not None:
                 slots[stream] = None
-                yield _read_again(ctx, stream, finished, block)
                 ctx.forget(stream)
+            if done is not None:
+                yield done
+
+
+def _move_down(ctx: Context, slots: list[_Running | None], rows: int) -> None:
+    """Bring what runs into the first `rows` streams: a step has them without a hole."""
+    for stream in range(rows, len(slots)):
+        if slots[stream] is not None:
+            free = slots.index(None)
+            ctx.copy(stream, free)
+            ctx.forget(stream)
+            slots[free], slots[stream] = slots[stream], None
 
 
 def _advance(
     running: _Running, logits: NDArray[np.float32], is_end: Callable[[int], bool], n_ctx: int
 ) -> Finished | None:
-    """Take the likeliest token; the finished answer when that ends it."""
+    """Take the likeliest token; the finished answer when that ends it, or when it is known."""
     job = running.job
-    if job.known is not None:
-        return Finished(job, job.known, truncated=False)
-    token = int(np.argmax(logits))
-    if not np.isfinite(logits[token]):
-        raise EngineError(f"case {job.label}: the model computed {logits[token]} instead of a number")
+    if job.follow is not None and job.known is not None:
+        running.answer = list(job.known)
+        return running.finished(truncated=False)
+    token = _likeliest(logits, job)
+    if job.traced and job.follow is None:
+        running.expected.append(expectation(logits))
     if is_end(token):
-        return Finished(job, tuple(running.answer), truncated=False)
+        return running.finished(truncated=False)
     running.answer.append(token)
     if len(running.answer) >= job.max_new_tokens or running.position >= n_ctx:
-        return Finished(job, tuple(running.answer), truncated=True)
+        return running.finished(truncated=True)
     return None
 
 
-def _read_again(ctx: Context, stream: int, finished: Finished, block: int) -> Finished:
-    """With the logits at every place of the answer to be traced, if there is one; `stream` still holds the prompt.
+def _likeliest(logits: NDArray[np.float32], job: Job) -> int:
+    token = int(np.argmax(logits))
+    if not np.isfinite(logits[token]):
+        raise EngineError(f"case {job.label}: the model computed {logits[token]} instead of a number")
+    return token
 
-    It is read in blocks that begin at the prompt's last token, so that two views read the same answer in equal steps.
-    """
-    job = finished.job
-    answer = job.follow if job.follow is not None else finished.tokens
-    if not job.traced or (finished.truncated and job.follow is None):
-        return finished
-    start, tokens = len(job.tokens) - 1, job.tokens + answer
-    ctx.forget(stream, start)
-    rows = [
-        ctx.read_all(stream, tokens, first, min(first + block, len(tokens))).copy()  # (block, n_vocab)
-        for first in range(start, len(tokens), block)
-    ]
-    return replace(finished, expected=np.concatenate(rows))
+
+def _follow(
+    ctx: Context, stream: int, job: Job, followed: Followed, logits: NDArray[np.float32], block: int
+) -> Iterator[Expected]:
+    """What is expected at every place of another answer; `stream` holds the prompt, `logits` are what it led to."""
+    candidates = iter(followed.candidates)
+    _likeliest(logits, job)
+    yield expectation(logits, next(candidates))
+    start, tokens = len(job.tokens), job.tokens + followed.tokens
+    for first in range(start, len(tokens), block):
+        for row in ctx.read_all(stream, tokens, first, min(first + block, len(tokens))):
+            _likeliest(row, job)
+            yield expectation(row, next(candidates))
 
 
 def block_ends(tokens: Sequence[int], size: int, is_end: Callable[[int], bool]) -> list[int]:
@@ -195,7 +229,7 @@ class _PromptReader:
         ends = self._ends_of(tokens)
         start = self._grow_trunk(tokens, ends, following) if self._share else 0
         if start:
-            self._ctx.copy_trunk(stream)
+            self._ctx.copy(self._ctx.trunk, stream)
         logits = read_blocks(self._ctx, stream, tokens, ends, start)
         assert logits is not None
         return logits

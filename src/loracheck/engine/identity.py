@@ -40,6 +40,7 @@ def view_identity(view: View, hash_of: HashOf) -> dict[str, Any]:
     return {
         "model": [hash_of(part) for part in parts_of_model(view.model)],
         "adapters": [_adapter(use, hash_of) for use in view.adapters],
+        "width": view.width,
     }
 
 

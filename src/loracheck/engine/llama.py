@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from loracheck.engine import Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, Trace, View
-from loracheck.engine.decode import Finished, Job, block_ends, decode_greedy, read_blocks
+from loracheck.engine.decode import Finished, Followed, Job, block_ends, decode_greedy, read_blocks
 from loracheck.engine.identity import llama_identity
 from loracheck.engine.llama_context import BLOCK, LlamaContext
 from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp
-from loracheck.engine.trace import expectation
+from loracheck.engine.rows import default_width, rows_of
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
 from loracheck.models.model import read_model_header
 from loracheck.models.null import write_null
@@ -82,8 +82,8 @@ class _Model:
         self._adapters: dict[Path | NullAdapter, Any] = {}
         self._context: LlamaContext | None = None
         # LongRoPE models pick their numbers by the size of the context, so theirs must not depend on the prompts.
-        tensors = read_model_header(path).tensors
-        self._fixed_context = any(tensor.name.startswith("rope_factors_long") for tensor in tensors)
+        self._header = read_model_header(path)
+        self._fixed_context = any(tensor.name.startswith("rope_factors_long") for tensor in self._header.tensors)
         capture_log()
         llama_cpp.llama_backend_init()
         params = llama_cpp.llama_model_default_params()
@@ -122,7 +122,9 @@ class _Model:
         jobs = [self._job(index, prompt) for index, prompt in enumerate(prompts)]
         if not jobs:
             return
-        longest = max(len(job.tokens) + max(job.max_new_tokens, len(job.follow or ())) for job in jobs)
+        longest = max(
+            len(job.tokens) + max(job.max_new_tokens, len(job.follow.tokens) if job.follow else 0) for job in jobs
+        )
         with self._view(view, longest) as ctx:
             for done in decode_greedy(ctx, jobs, self._ends_generation, BLOCK, share=share and self._can_cut):
                 index, pieces = done.job.index, [self._piece(token) for token in done.tokens]
@@ -153,7 +155,7 @@ class _Model:
         KV memory computed under one set of adapters is wrong under any other.
         """
         handles = [self._adapter(use.source) for use in view.adapters]
-        ctx = self._context_of(n_ctx)
+        ctx = self._context_of(n_ctx, view.width or self._settings.parallel or default_width(self._header))
         ctx.clear()
         ctx.set_adapters(handles, [use.scale for use in view.adapters])
         try:
@@ -164,13 +166,15 @@ class _Model:
             ctx.set_adapters([], [])
             ctx.clear()
 
-    def _context_of(self, n_ctx: int) -> LlamaContext:
-        """The context, made anew only when a longer one is needed: every stream costs memory."""
+    def _context_of(self, n_ctx: int, width: int) -> LlamaContext:
+        """The context, made anew only for another width or a longer prompt: every stream costs memory."""
         limit = self._limit()
         wanted = limit if self._fixed_context else min(limit, -(-n_ctx // 256) * 256)
-        if self._context is None or self._context.n_ctx < wanted:
+        if self._context is None or self._context.n_ctx < wanted or self._context.width != width:
             self._drop_context()
-            self._context = LlamaContext(self._model, self._n_vocab, wanted, self._settings, self._tick)
+            rows = rows_of(self._header, gpu_layers=self._settings.gpu_layers, width=width)
+            threads = self._settings.threads
+            self._context = LlamaContext(self._model, self._n_vocab, wanted, width, rows, threads, self._tick)
         return self._context
 
     def _drop_context(self) -> None:
@@ -218,9 +222,8 @@ class _Model:
                 f"case {prompt.id}: the prompt has {len(tokens)} tokens and the context holds {limit}; "
                 "shorten the prompt, or raise --n-ctx if the model allows it"
             )
-        follow = prompt.follow.tokens if prompt.follow else None
-        traced = self._can_cut and (prompt.traced or follow is not None)
-        return Job(index, prompt.id, tokens, prompt.max_new_tokens, traced, follow, prompt.known)
+        follow = Followed(prompt.follow.tokens, prompt.follow.candidates) if prompt.follow and self._can_cut else None
+        return Job(index, prompt.id, tokens, prompt.max_new_tokens, prompt.traced, follow, prompt.known)
 
     def _tokenize(self, text: str) -> tuple[int, ...]:
         """Special tokens written in the text are recognised; BOS is added where the model's metadata says so."""
@@ -244,13 +247,12 @@ class _Model:
         if done.expected is None:
             return None
         tokens = followed.tokens if followed else done.tokens
-        expected = expectation(done.expected, followed.candidates if followed else None)
         return Trace(
             tokens=tokens,
             ends=tuple(accumulate(len(self._piece(token)) for token in tokens)),
-            candidates=expected.candidates,
-            log_probs=expected.log_probs,
-            top=tuple(self._piece(token).decode("utf-8", "replace") for token in expected.top),
+            candidates=tuple(place.candidates for place in done.expected),
+            log_probs=tuple(place.log_probs for place in done.expected),
+            top=tuple(self._piece(place.top).decode("utf-8", "replace") for place in done.expected),
         )
 
     def _piece(self, token: int) -> bytes:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loracheck.engine import Settings
 from loracheck.engine.native import forget_log, last_words, llama_cpp
+from loracheck.engine.rows import Rows
 from loracheck.errors import EngineError
 
 if TYPE_CHECKING:
@@ -23,19 +23,22 @@ BLOCK = 64
 class LlamaContext:
     """`width` streams to decode in step, and one more, the trunk, that holds prompt prefixes to copy from."""
 
-    def __init__(self, model: Any, n_vocab: int, n_ctx: int, settings: Settings, tick: Callable[[], None]) -> None:
+    def __init__(
+        self, model: Any, n_vocab: int, n_ctx: int, width: int, rows: Rows, threads: int, tick: Callable[[], None]
+    ) -> None:
         """`tick` is called after every batch."""
-        self.width = settings.parallel
-        self.trunk = self.width
+        self.width = width
+        self.trunk = width
+        self._rows = rows
         self.n_ctx = n_ctx
         self._tick = tick
         self._n_vocab = n_vocab
-        rows = max(BLOCK, self.width)
+        most = max(BLOCK, width)
         params = llama_cpp.llama_context_default_params()
         params.n_seq_max = self.width + 1
         params.n_ctx = n_ctx * params.n_seq_max
-        params.n_batch = params.n_ubatch = rows
-        params.n_threads = params.n_threads_batch = settings.threads
+        params.n_batch = params.n_ubatch = most
+        params.n_threads = params.n_threads_batch = threads
         # One KV buffer a stream: in a unified one a case's sums would run over its neighbours' cells.
         params.kv_unified = False
         params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
@@ -49,11 +52,11 @@ class LlamaContext:
                 f"a smaller --n-ctx or --parallel needs less memory\n{last_words()}"
             )
         self._memory = llama_cpp.llama_get_memory(self._ctx)
-        self._batch = llama_cpp.llama_batch_init(rows, 0, 1)
-        self._tokens = np.ctypeslib.as_array(self._batch.token, (rows,))  # (rows,) int32
-        self._positions = np.ctypeslib.as_array(self._batch.pos, (rows,))  # (rows,) int32
-        self._wanted = np.ctypeslib.as_array(self._batch.logits, (rows,))  # (rows,) int8
-        for row in range(rows):
+        self._batch = llama_cpp.llama_batch_init(most, 0, 1)
+        self._tokens = np.ctypeslib.as_array(self._batch.token, (most,))  # (most,) int32
+        self._positions = np.ctypeslib.as_array(self._batch.pos, (most,))  # (most,) int32
+        self._wanted = np.ctypeslib.as_array(self._batch.logits, (most,))  # (most,) int8
+        for row in range(most):
             self._batch.n_seq_id[row] = 1
 
     def close(self) -> None:
@@ -76,9 +79,13 @@ class LlamaContext:
         if not llama_cpp.llama_memory_seq_rm(self._memory, stream, start or -1, -1):
             raise EngineError(f"llama.cpp could not drop stream {stream} from position {start}")
 
-    def copy_trunk(self, stream: int) -> None:
-        """Make `stream` hold exactly what the trunk holds."""
-        llama_cpp.llama_memory_seq_cp(self._memory, self.trunk, stream, -1, -1)
+    def rows(self, live: int) -> int:
+        """How many rows a step has that holds so many cases."""
+        return self._rows.holding(live, self.width)
+
+    def copy(self, source: int, stream: int) -> None:
+        """Make `stream` hold exactly what `source` holds."""
+        llama_cpp.llama_memory_seq_cp(self._memory, source, stream, -1, -1)
 
     def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None:
         """Feed one block, tokens[start:end]; the last position's logits, (n_vocab,), when it is the prompt's last."""
@@ -92,8 +99,8 @@ class LlamaContext:
         return self._logits(end - start)
 
     def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
-        """One token for each of the `width` streams, always all of them; (width, n_vocab) logits."""
-        n = self.width
+        """One token for each of the first streams, as many as `rows` says; (rows, n_vocab) logits."""
+        n = len(tokens)
         self._tokens[:n] = tokens
         self._positions[:n] = positions
         self._wanted[:n] = 1

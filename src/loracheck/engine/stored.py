@@ -11,7 +11,7 @@ from loracheck.engine.identity import view_identity
 from loracheck.store import Store
 
 # Raise it when an entry's `about` or value below changes its meaning.
-_VERSION = 2
+_VERSION = 3
 
 
 class StoredEngine:
@@ -49,7 +49,8 @@ class StoredEngine:
             if _asks_for_trace(prompt, completion):
                 kept_trace = self._store.get("trace", {**about, "follow": _followed(prompt)})
                 if kept_trace is None:
-                    known = None if completion.truncated else completion.tokens
+                    # What a view expects at its own answer comes of generating it.
+                    known = None if completion.truncated or prompt.follow is None else completion.tokens
                     missing.append((index, replace(prompt, known=known)))
                     continue
                 completion = replace(completion, trace=_trace(kept_trace["trace"]))

@@ -14,31 +14,36 @@ if TYPE_CHECKING:
 CANDIDATES = 16
 """A greedy answer's distributions are peaked: the tokens beyond these share what little is left."""
 
+# Logits this far under the highest add nothing that a float32 softmax resolves, and they are nearly all.
+_REACH = 30.0
 # Far below what a float32 softmax resolves; keeps entries short in the store.
 _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    candidates: tuple[tuple[int, ...], ...]
-    log_probs: tuple[tuple[float, ...], ...]
-    top: tuple[int, ...]
+    """What is expected at one place."""
+
+    candidates: tuple[int, ...]
+    log_probs: tuple[float, ...]
+    top: int
+    """The likeliest token."""
 
 
-def expectation(logits: NDArray[np.float32], candidates: Sequence[Sequence[int]] | None = None) -> Expected:
-    """The log-probabilities of the given candidate tokens at each place, (places, n_vocab), or of the likeliest."""
-    if candidates is None:
-        count = min(CANDIDATES, logits.shape[1])
-        likeliest = np.sort(np.argpartition(-logits, count - 1, axis=1)[:, :count], axis=1)  # (places, count)
-        order = np.argsort(-np.take_along_axis(logits, likeliest, axis=1), axis=1, kind="stable")  # (places, count)
-        chosen = np.take_along_axis(likeliest, order, axis=1)  # (places, count)
-    else:
-        chosen = np.array(candidates)  # (places, count)
-    highest = logits.max(axis=1, keepdims=True)  # (places, 1)
-    total = highest + np.log(np.exp((logits - highest).astype(np.float64)).sum(axis=1, keepdims=True))  # (places, 1)
-    log_probs = np.take_along_axis(logits, chosen, axis=1) - total  # (places, count)
+def expectation(logits: NDArray[np.float32], candidates: Sequence[int] | None = None) -> Expected:
+    """The log-probabilities of the given candidate tokens, or of the likeliest. `logits`, (n_vocab,), are finite."""
+    top = int(logits.argmax())
+    highest = float(logits[top])
+    near = np.flatnonzero(logits > highest - _REACH)  # (near,)
+    if len(near) < CANDIDATES:
+        near = np.argpartition(-logits, min(CANDIDATES, len(logits)) - 1)[:CANDIDATES]  # (count,)
+        near.sort()
+    # In the order of their numbers where they are equally likely.
+    likeliest = near[np.argsort(-logits[near], kind="stable")[:CANDIDATES]]  # (count,)
+    total = highest + float(np.log(np.exp(logits[near].astype(np.float64) - highest).sum()))
+    chosen = likeliest if candidates is None else np.array(candidates)  # (count,)
     return Expected(
-        candidates=tuple(map(tuple, chosen.tolist())),
-        log_probs=tuple(map(tuple, log_probs.round(_DIGITS).tolist())),
-        top=tuple(logits.argmax(axis=1).tolist()),
+        candidates=tuple(chosen.tolist()),
+        log_probs=tuple((logits[chosen].astype(np.float64) - total).round(_DIGITS).tolist()),
+        top=top,
     )

@@ -1,0 +1,51 @@
+"""How many rows a decode step has, so that no answer depends on how many others are decoded beside it.
+
+Kernels round differently for other numbers of rows. What they guarantee is known for llama.cpp on x86-64, where its
+matrix kernels work on tiles of four rows and treat what is left over in another way, with one more way for fewer than
+eight rows: in a step of 8, 12, 16, ... rows, every row comes out the same, bit for bit. Tensors of some types are
+multiplied row by row; there any number does from two on, where the F16 kernels of adapters are the same. A processor
+of another kind, or a GPU, promises nothing that we could test: its steps always have all their rows.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+
+from loracheck.models.gguf_file import GgufFile
+
+# No tiles, however many rows there are: neither llama.cpp's repacked kernels nor its tinyBLAS have these.
+_ROW_BY_ROW = {"Q4_1", "Q5_1", "Q3_K", "Q5_K", "Q6_K"}
+
+_NARROW, _WIDE = 8, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Steps of `least` rows, or more of them by a `multiple`, compute the same."""
+
+    least: int
+    multiple: int
+
+    def holding(self, live: int, width: int) -> int:
+        """The fewest rows, of `width` at the most, that hold so many."""
+        if width < self.least or width % self.multiple:
+            return width
+        return min(width, max(self.least, -(-live // self.multiple) * self.multiple))
+
+
+def rows_of(model: GgufFile, *, gpu_layers: int, width: int) -> Rows:
+    if gpu_layers or platform.machine().lower() not in ("x86_64", "amd64"):
+        return Rows(width, width)
+    return Rows(2, 1) if _row_by_row(model) else Rows(8, 4)
+
+
+def default_width(model: GgufFile) -> int:
+    """Tiles are filled better by more rows; row by row, more of them only take more memory."""
+    return _NARROW if _row_by_row(model) else _WIDE
+
+
+def _row_by_row(model: GgufFile) -> bool:
+    """Whether the matrices of its layers are; norms and biases are vectors."""
+    layers = (tensor for tensor in model.tensors if tensor.name.startswith("blk.") and len(tensor.dims) > 1)
+    return {tensor.type for tensor in layers} <= _ROW_BY_ROW

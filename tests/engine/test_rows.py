@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from loracheck.engine.rows import Rows, default_width, rows_of
+from loracheck.models.gguf_file import GgufFile, TensorInfo
+
+
+@pytest.mark.parametrize(
+    ("live", "rows"), [(1, 8), (7, 8), (8, 8), (9, 12), (12, 12), (13, 16), (16, 16)], ids=lambda number: str(number)
+)
+def test_a_step_has_whole_tiles_and_eight_rows_at_the_least(live: int, rows: int) -> None:
+    assert Rows(8, 4).holding(live, 16) == rows
+
+
+@pytest.mark.parametrize("width", [1, 3, 6, 7, 10, 15])
+def test_a_width_that_is_no_number_of_tiles_never_shrinks(width: int) -> None:
+    assert [Rows(8, 4).holding(live, width) for live in range(1, width + 1)] == [width] * width
+
+
+def test_a_step_never_has_more_rows_than_there_are_streams() -> None:
+    assert Rows(2, 1).holding(1, 1) == 1
+    assert [Rows(2, 1).holding(live, 4) for live in (1, 2, 3, 4)] == [2, 2, 3, 4]
+
+
+def a_model(*layer_types: str) -> GgufFile:
+    """Its output is tiled and its norms are F32, whatever its layers are."""
+    tensors = [
+        TensorInfo("token_embd.weight", (64, 99), "Q8_0", 0, 1),
+        TensorInfo("blk.0.attn_norm.weight", (64,), "F32", 0, 1),
+        *(TensorInfo(f"blk.0.matrix{i}.weight", (64, 64), name, 0, 1) for i, name in enumerate(layer_types)),
+    ]
+    return GgufFile(Path("model.gguf"), 3, {}, {}, tuple(tensors), 0, 0)
+
+
+@pytest.fixture
+def on_x86(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+
+
+@pytest.mark.usefixtures("on_x86")
+@pytest.mark.parametrize(
+    ("types", "rows", "width"),
+    [
+        (("Q4_1",), Rows(2, 1), 8),
+        (("Q5_K", "Q6_K"), Rows(2, 1), 8),
+        (("Q4_K", "Q6_K"), Rows(8, 4), 16),
+        (("Q4_1", "F16"), Rows(8, 4), 16),
+        (("Q8_0",), Rows(8, 4), 16),
+        (("TYPE_OF_TOMORROW",), Rows(8, 4), 16),
+    ],
+)
+def test_what_the_layers_are_stored_as_decides(types: tuple[str, ...], rows: Rows, width: int) -> None:
+    model = a_model(*types)
+    assert rows_of(model, gpu_layers=0, width=width) == rows
+    assert default_width(model) == width
+
+
+@pytest.mark.usefixtures("on_x86")
+@pytest.mark.parametrize("gpu_layers", [1, -1])
+def test_a_gpu_promises_nothing_so_its_steps_are_all_alike(gpu_layers: int) -> None:
+    rows = rows_of(a_model("Q4_1"), gpu_layers=gpu_layers, width=12)
+    assert [rows.holding(live, 12) for live in (1, 5, 12)] == [12, 12, 12]
+
+
+def test_another_processor_promises_nothing_so_its_steps_are_all_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    rows = rows_of(a_model("Q4_1"), gpu_layers=0, width=8)
+    assert [rows.holding(live, 8) for live in (1, 5, 8)] == [8, 8, 8]
