@@ -316,7 +316,7 @@ def test_cases_may_be_a_pack(project: pytest.Pytester) -> None:
     [
         (
             'sute="tools.yaml"',
-            "*unexpected keyword argument 'sute'; it takes suite, base, adapter, base_adapter, cases",
+            "*unexpected keyword argument 'sute'; it takes suite, base, adapter, base_adapter, cases, tools",
         ),
         ("", '*give suite="tools.yaml", or both base="model.gguf" and adapter="mine.gguf"'),
         ('suite="none.yaml"', "*none.yaml: no such file"),

@@ -156,6 +156,47 @@ def test_a_report_is_inconclusive_when_one_of_its_probes_is(files: Files) -> Non
     assert not check(make_suite(files, 80), engine=answering()).inconclusive
 
 
+def test_a_pass_in_which_nothing_was_compared_is_a_warning(files: Files) -> None:
+    report = check(make_suite(files, 80), engine=answering("No.", "No."))
+    (tools,) = report.probes
+    assert (tools.verdict, tools.score, tools.effective_verdict) == ("pass", 1.0, "warn")
+    assert (report.verdict, report.inconclusive, tools.grade_in_words) == ("warn", True, "nothing was compared")
+    assert report.warnings
+
+
+def test_a_fail_in_which_nothing_was_compared_stays_one(files: Files) -> None:
+    report = check(make_suite(files, 80).with_nulls(), engine=answering("No.", "No."))
+    assert (report.verdict, report.inconclusive, report.judged[0].effective_verdict) == ("fail", True, "fail")
+
+
+@pytest.mark.parametrize("adapter", [call(), "No."])
+def test_one_valid_call_is_something_to_compare(files: Files, adapter: str) -> None:
+    (tools,) = check(make_suite(files, 80), engine=answering(adapter=adapter)).probes
+    assert tools.effective_verdict == tools.verdict
+    assert tools.grade_in_words == "established"
+
+
+def test_a_report_of_an_older_loracheck_has_no_grade() -> None:
+    assert probe().grade_in_words is None
+    assert probe(kind="of the future", evidence={"grade": "established"}).grade_in_words is None
+
+
+def lost(name: str, cases: int, p: float | None, **fields: Any) -> ProbeReport:
+    test = {"both": 0, "lost": cases, "gained": 0, "neither": 0, "mcnemar_p": p}
+    return probe(name=name, evidence={"paired": {"validity": test}}, **fields)
+
+
+def test_the_p_of_several_probes_is_corrected_for_their_number(files: Files) -> None:
+    nulls, one = a_report(files).probes
+    report = a_report(files).model_copy(
+        update={"probes": (nulls, lost("a", 8, 0.01), lost("b", 6, 0.04), lost("c", 0, None))}
+    )
+    assert report.holm_p == {"a": 0.02, "b": 0.04}
+    assert json.loads(report.model_dump_json())["holm_p"] == {"a": 0.02, "b": 0.04}
+    assert Report.model_validate_json(report.model_dump_json()) == report
+    assert report.model_copy(update={"probes": (nulls, one)}).holm_p is None
+
+
 def test_an_answer_read_back_can_be_judged_again(files: Files) -> None:
     suite = make_suite(files).with_cases([make_case(1, gold_arguments={"query": "x"})]).with_defaults(schema="strict")
     said = check(suite, engine=answering()).probes[0].cases[0].ft

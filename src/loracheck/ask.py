@@ -11,7 +11,7 @@ from loracheck.errors import EngineError, NoEffectError
 from loracheck.models import measure_adapter
 from loracheck.plan import AdapterFile, Plan
 from loracheck.probes.probe import Answers, Questions
-from loracheck.scoring.dialects import read_calls
+from loracheck.probes.reading import answer_to, having_heard_the_base
 
 EFFECT_TEXT = "Call the tool search_web to find the capital of France."
 """Read by both views before any case is answered, to see whether the adapter computes anything at all."""
@@ -47,11 +47,12 @@ def _prompts(plan: Plan, questions: Questions, answers: Answers) -> Iterator[Pro
     if questions.follows is None:
         yield from (replace(prompt, traced=questions.traced) for prompt in questions.prompts)
         return
+    views = having_heard_the_base(plan.views, plan.steps, answers)
     for prompt in questions.prompts:
         # None where only another probe asks it, which has no use for that view.
         answer = answers.find(questions.follows, prompt)
-        has_call = answer and answer.trace and read_calls(answer.text, plan.views.dialect.name).calls
-        yield replace(prompt, follow=answer.trace if answer and has_call else None)
+        makes_call = answer and answer.trace and views.reader.reads_a_call(answer_to(prompt, answer))
+        yield replace(prompt, follow=answer.trace if answer and makes_call else None)
 
 
 def _confirm_effect(plan: Plan, engine: Engine) -> None:

@@ -9,18 +9,21 @@ from loracheck.errors import ReportError
 from loracheck.plan import Plan
 from loracheck.probes import KINDS, words_of
 from loracheck.probes.probe import Answers
+from loracheck.probes.reading import having_heard_the_base
 from loracheck.results import CaseReport, ProbeReport, Report, overall
 from loracheck.scoring import Limits
 
 # The limits that are judged only on some cases, and what these cases have.
 _NEEDED: dict[str, tuple[str, Callable[[CaseReport], bool]]] = {
     "assert_exact_arguments_gte": ("gold_arguments", lambda case: case.ft.arguments_correct is not None),
-    "assert_abstention_gte": ("expect: no_call", lambda case: case.expect == "no_call"),
+    "assert_abstention_gte": ("expect: no_call", lambda case: not case.expects_call),
+    "assert_all_calls_gte": ("gold_calls", lambda case: case.gold_calls is not None),
 }
 
 
 def judge(plan: Plan, answers: Answers) -> Report:
-    probes = tuple(KINDS[step.entry.kind].judge(step, answers, plan.views) for step in plan.steps)
+    views = having_heard_the_base(plan.views, plan.steps, answers)
+    probes = tuple(KINDS[step.entry.kind].judge(step, answers, views) for step in plan.steps)
     verdict, score = overall(probes)
     from_store = sum(answer.stored for answer in answers)
     return Report(

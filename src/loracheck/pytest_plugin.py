@@ -91,8 +91,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_CHECKS] = {}
     config.addinivalue_line(
         "markers",
-        "loracheck(suite, *, base, adapter, base_adapter, cases): a test for each case that the adapter should not "
-        "break, and one for the verdict. Relative paths start at the test file's folder.",
+        "loracheck(suite, *, base, adapter, base_adapter, cases, tools): a test for each case that the adapter should "
+        "not break, and one for the verdict. Relative paths start at the test file's folder.",
     )
 
 
@@ -137,6 +137,7 @@ def _suite(
     adapter: Adapters = (),
     base_adapter: Adapters = (),
     cases: AnyPath | None = None,
+    tools: AnyPath | None = None,
 ) -> Suite:
     """The keywords mean what the options of `loracheck check` do; relative paths start at the folder."""
     from loracheck.errors import InputError
@@ -144,7 +145,9 @@ def _suite(
 
     if suite is None and (base is None or not adapter):
         raise InputError('give suite="tools.yaml", or both base="model.gguf" and adapter="mine.gguf"')
-    return build_suite(suite, base=base, adapter=adapter, base_adapter=base_adapter, cases=cases, folder=folder)
+    return build_suite(
+        suite, base=base, adapter=adapter, base_adapter=base_adapter, cases=cases, tools=tools, folder=folder
+    )
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, computed_field, field_validator
 
 from loracheck.scoring import Evidence, Outcome, Reading
+from loracheck.scoring.certainty import GRADES
 from loracheck.scoring.evidence import Count, Number, Part
+from loracheck.scoring.several import ExpectedCall, Matched
+from loracheck.scoring.statistics import holm
 
 Verdict = Literal["pass", "fail", "warn", "skip", "error"]
 
@@ -33,11 +36,17 @@ class ViewAnswer(_Whole):
     more_calls: tuple[Any, ...] = ()
     """What else was called in the same answer; only the first call is judged."""
     dialect: str | None = None
-    """The dialect the answer is in when that is not the one it was read with."""
+    """The dialect the answer is in when that is not one it was read with."""
+    written_in: str | None = None
+    """The dialect the answer is written in; None when it makes no call."""
     strict_valid: bool | None = None
     """Valid by the whole JSON Schema; None when strict schemas are off."""
     arguments_correct: bool | None = None
     """A valid call with the case's gold arguments; None where the case has none."""
+    matched: Matched | None = None
+    """All its calls beside the case's gold_calls; None where the case has none."""
+    cut_off_in_thinking: bool = False
+    """The token limit came before the end of the thinking."""
 
     @property
     def reading(self) -> Reading:
@@ -52,17 +61,23 @@ class CaseReport(_Whole):
     """The exact text the model read."""
     gold_tool_name: str | None
     """None where no tool should be called."""
-    expect: Literal["call", "no_call"] = "call"
+    expect: Literal["call", "no_call", "any_call"] = "call"
     gold_arguments: dict[str, Any] | None = None
+    gold_calls: tuple[ExpectedCall, ...] | None = None
+    """Where several calls are expected, all of them."""
     base: ViewAnswer
     ft: ViewAnswer
     """The answer with the adapter."""
     differs_at: int | None = None
     """How many characters both answers have in common from the start; None when they are the same."""
 
+    @property
+    def expects_call(self) -> bool:
+        return self.expect != "no_call"
+
     def is_right(self, answer: ViewAnswer) -> bool:
         """What the case asks for: a valid call of a tool that exists, or no call where no tool fits."""
-        return answer.outcome == ("no_call" if self.expect == "no_call" else "valid")
+        return answer.outcome == ("valid" if self.expects_call else "no_call")
 
     @property
     def broke(self) -> bool:
@@ -117,6 +132,18 @@ class ProbeReport(_Whole):
         return self.evidence if isinstance(self.evidence, Evidence) else Evidence()
 
     @property
+    def effective_verdict(self) -> Verdict:
+        """What the verdict comes to: a pass in which nothing was compared is a warning."""
+        return "warn" if self.verdict == "pass" and self.comparison.compares_nothing else self.verdict
+
+    @property
+    def grade_in_words(self) -> str | None:
+        """How sure the verdict is, for the place right beside it; None where nobody knows."""
+        if self.comparison.compares_nothing:
+            return "nothing was compared"
+        return GRADES[self.comparison.grade] if self.comparison.grade else None
+
+    @property
     def is_judged(self) -> bool:
         """Null adapters have no verdict of their own."""
         return not isinstance(self.evidence, NullAdapterEvidence)
@@ -124,7 +151,7 @@ class ProbeReport(_Whole):
     @property
     def asked(self) -> list[CaseReport]:
         """The cases that should bring a call, over which the rates are taken."""
-        return [case for case in self.cases if case.expect == "call"]
+        return [case for case in self.cases if case.expects_call]
 
     @property
     def broken(self) -> list[CaseReport]:
@@ -199,6 +226,14 @@ class Report(_Whole):
     judged_with: dict[str, float] | None = None
     """The limits that were put in place of the suite's when the report was judged again; None when it was not."""
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def holm_p(self) -> dict[str, float] | None:
+        """The McNemar p of each probe's valid calls, by its name, corrected for there being several; never judged."""
+        tests = {probe.name: probe.comparison.paired.validity for probe in self.judged}
+        known = {name: test.mcnemar_p for name, test in tests.items() if test and test.mcnemar_p is not None}
+        return holm(known) if len(known) > 1 else None
+
     @property
     def judged_again_note(self) -> str | None:
         """Belongs beside the verdict of a report that was judged again."""
@@ -214,14 +249,14 @@ class Report(_Whole):
 
     @property
     def inconclusive(self) -> bool:
-        """Too few cases to tell, in one of the probes."""
+        """Too few cases to tell, or nothing compared, in one of the probes."""
         return any(probe.comparison.power.inconclusive for probe in self.probes)
 
 
 def overall(probes: Sequence[ProbeReport]) -> tuple[Verdict, float | None]:
-    """The worst verdict and the weighted mean of the scores."""
-    found = {probe.verdict for probe in probes}
-    verdict: Verdict = next((verdict for verdict in _WORST_FIRST if verdict in found), "skip")
+    """The worst verdict, and the weighted mean of the scores."""
+    verdicts = {probe.effective_verdict for probe in probes}
+    verdict: Verdict = next((verdict for verdict in _WORST_FIRST if verdict in verdicts), "skip")
     weighed = [(probe.score, probe.weight) for probe in probes if probe.score is not None]
     total = sum(weight for _, weight in weighed)
     score = sum(score * weight for score, weight in weighed) / total if total else None

@@ -128,12 +128,77 @@ def test_options_win_over_the_suite_file(
     assert report["provenance"]["ft_adapters"][0]["scale"] == 2.0
     assert report["provenance"]["settings"] == {
         "seed": 9, "prompt": "raw", "max_new_tokens": 5, "n_ctx": 64, "threads": 1, "gpu_layers": -1, "parallel": 2,
-        "dialect": "auto", "schema": "basic",
+        "dialect": "auto", "schema": "basic", "thinking": True, "template_args": {}, "flips": False,
     }  # fmt: skip
     assert report["provenance"]["seeds"]["null"] == [1000]
     cases = report["probes"][1]["cases"]
     assert [case["sent"] for case in cases][:1] == ["Search for 1."]
     assert {case["ft"]["tokens"] for case in cases} == {5}
+
+
+THINKS = CHAT_TEMPLATE + "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
+
+
+def sent(loracheck: Any, out: Path, *args: Any) -> str:
+    """The first prompt of a check that passes."""
+    done = loracheck("check", "-q", "--no-null", *args, "--json", out)
+    assert (done.code, done.err) == (0, "")
+    prompt = json.loads(out.read_bytes())["probes"][0]["cases"][0]["sent"]
+    assert isinstance(prompt, str)
+    return prompt
+
+
+def test_template_arguments_and_no_thinking_reach_the_template(
+    loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path
+) -> None:
+    write_files(suite_file.parent, "{{ date_string }} {{ units.weight }}" + THINKS)
+    use_engine(answering())
+    out = tmp_path / "out.json"
+    options = ("--template-arg", 'date_string="a=1"', "--template-arg", 'units={"weight": [1]}')
+    assert sent(loracheck, out, suite_file, *options).startswith("a=1 [1]<1>")
+    assert json.loads(out.read_bytes())["provenance"]["settings"]["template_args"] == {
+        "date_string": "a=1",
+        "units": {"weight": [1]},
+    }
+    closed = sent(loracheck, out, suite_file, *options, "--no-thinking")
+    assert closed.endswith("<assistant><think></think>")
+    assert sent(loracheck, out, suite_file, *options, "--template-arg", "enable_thinking=false") == closed
+    # As the suite says, and the same again from the report.
+    suite_file.write_text(SUITE + 'defaults: {thinking: false, template_args: {date_string: "?", units: {}}}\n')
+    assert sent(loracheck, out, suite_file, *options[:2]).startswith("a=1 <1>")
+    again = loracheck("check", "-q", "--like", out, "--json", tmp_path / "again.json")
+    assert (again.code, again.err) == (0, f"Second run: the same as {out} in every number.\n")
+
+
+@pytest.mark.parametrize(
+    ("template", "options", "complaint"),
+    [
+        (CHAT_TEMPLATE, ["--no-thinking"], "thinking cannot be switched off: "),
+        (
+            THINKS,
+            ["--template-arg", "enable_thinkin=true"],
+            "never reads enable_thinkin; did you mean 'enable_thinking'?",
+        ),
+        (THINKS, ["--template-arg", "messages=[]"], "the template argument messages is set by loracheck itself"),
+        (THINKS, ["--no-thinking", "--template-arg", "enable_thinking=true"], "says otherwise; give one of them"),
+        (THINKS, ["--no-thinking", "--prompt", "raw"], "leave out --no-thinking"),
+        (
+            "{% if tools %}{{ raise_exception('no') }}{% endif %}",
+            [],
+            "the model's chat template fails when it is given tools: no;",
+        ),
+    ],
+)
+def test_what_a_template_does_not_take_ends_with_2_and_one_line(
+    loracheck: Any, use_engine: Any, suite_file: Path, template: str, options: list[str], complaint: str
+) -> None:
+    files = write_files(suite_file.parent, template)
+    engine = answering()
+    use_engine(engine)
+    done = loracheck("check", "-q", suite_file, *options)
+    assert (done.code, done.out, done.err.count("\n"), engine.asked) == (2, "", 1, [])
+    assert done.err.startswith(f"Error: {files.base}: ")
+    assert complaint in done.err
 
 
 def test_no_null_asks_no_null_adapters(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
@@ -159,6 +224,14 @@ def test_no_null_asks_no_null_adapters(loracheck: Any, use_engine: Any, suite_fi
         (["s.yaml", "--adapter", "a.gguf@nan"], "the scale in 'a.gguf@nan' is not a finite number"),
         (["s.yaml", "--adapter", "a.gguf@inf"], "the scale in 'a.gguf@inf' is not a finite number"),
         (["s.yaml", "--prompt", "poem"], "'poem' is not one of 'chat', 'raw'"),
+        (["s.yaml", "--dialect", "hermse"], "no dialect 'hermse'; did you mean 'hermes'?"),
+        (["s.yaml", "--template-arg", "enable_thinking"], "'enable_thinking' is not KEY=JSON; write it like enable_"),
+        (["s.yaml", "--template-arg", "=1"], "'=1' is not KEY=JSON"),
+        (["s.yaml", "--template-arg", "effort=low"], "'low' is not JSON; did you mean 'effort=\"low\"'?"),
+        (["s.yaml", "--template-arg", "thinking=False"], "'False' is not JSON; did you mean 'thinking=false'?"),
+        (["s.yaml", "--template-arg", "a="], "'' is not JSON"),
+        (["s.yaml", "--template-arg", "a=NaN"], "'NaN' is not JSON"),
+        (["s.yaml", "--template-arg", "a=" + "[" * 100_000], "more characters)' is not JSON"),
         (["s.yaml"], "s.yaml: no such file"),
         (["--nonsense"], "No such option"),
         (["--base", "b.gguf", "--adapter", "a.gguf", "--cases", "none.jsonl"], "none.jsonl: no such file"),

@@ -45,11 +45,28 @@ def test_the_plan_has_every_view_case_and_prompt_and_asks_nothing(
     ]  # fmt: skip
     assert f"         {with_template.adapter} at scale 0.5" in lines
     cases = [line for line in lines if line.startswith("case ")]
-    assert cases == [f"case     case{number}, at most 256 new tokens" for number in range(1, 5)]
-    for number in range(1, 5):
+    sentinels, of_the_file = cases[:2], cases[2:]
+    assert sentinels == [f"case     {name}, at most 256 new tokens" for name in ("search_web", "calculator")]
+    assert of_the_file == [f"case     case{number}, at most 256 new tokens" for number in range(1, 5)]
+    for number, case in enumerate(of_the_file, 1):
         # The very text that would be sent, tools and turns written by the template.
-        assert lines[lines.index(cases[number - 1]) + 1].startswith('    <1><tools>[{"type": "function"')
-        assert lines[lines.index(cases[number - 1]) + 1].endswith(f"<user>Search for {number}.<assistant>")
+        assert lines[lines.index(case) + 1].startswith('    <1><tools>[{"type": "function"')
+        assert lines[lines.index(case) + 1].endswith(f"<user>Search for {number}.<assistant>")
+
+
+def test_the_plan_says_what_is_asked_for_and_whether_the_model_may_think(
+    loracheck: Any, cases_file: Path, tmp_path: Path
+) -> None:
+    thinks = "{{ '{{\"name\": 1}}' }}" + CHAT_TEMPLATE + "{% if enable_thinking is false %}</think>{% endif %}"
+    files = write_files(tmp_path, thinks + '{# <tool_call>{"name" #}')
+    check = ("check", "--base", files.base, "--adapter", files.adapter, "--cases", cases_file, "--no-null", "--plan")
+    lines = loracheck(*check).out.splitlines()
+    assert lines[1:3] == ["dialect  hermes: the chat template writes <tool_call>", "thinking on"]
+    assert lines[3].startswith(f"warning  {files.base}: about its chat template: it shows calls with doubled braces")
+    assert "case     case1, at most 1024 new tokens" in lines
+    lines = loracheck(*check, "--no-thinking", "--dialect", "mistral").out.splitlines()
+    assert [line.split(":")[0] for line in lines[1:4]] == ["dialect  hermes", "read as  mistral", "thinking off"]
+    assert "case     case1, at most 256 new tokens" in lines
 
 
 def test_the_plan_says_how_many_answers_the_store_has(

@@ -102,7 +102,7 @@ import sys
 from loracheck.cli.main import run
 from suite_factory import answering
 
-sys.exit(run(engine=answering(adapter="no")))
+sys.exit(run(engine=answering("no", "no")))
 """
 
 

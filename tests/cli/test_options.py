@@ -35,11 +35,12 @@ def test_a_misspelt_name_suggests_the_nearest_one(
 
 
 def test_a_name_like_none_that_there_is_brings_all_of_them(loracheck: Any) -> None:
-    done = loracheck("check", "s.yaml", "--dialect", "klingon")
+    done = loracheck("check", "s.yaml", "--dialect", "sindarin")
     assert (done.code, done.out) == (2, "")
-    assert f"no dialect 'klingon'; give one of auto, {', '.join(DIALECTS)}" in done.err
+    assert f"no dialect 'sindarin'; give one of auto, {', '.join(DIALECTS)}" in done.err
 
 
 def test_the_help_lists_what_can_be_chosen(loracheck: Any) -> None:
     out = " ".join(loracheck("demo", "--help").out.split())
-    assert "[toolcaller|renamer|chatty]" in out
+    assert "[smollm2|qwen]" in out
+    assert "[toolcaller|renamer|chatty|qwen-terse|qwen-renamer|qwen-pythonic]" in out

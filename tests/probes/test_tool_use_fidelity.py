@@ -18,7 +18,8 @@ EVIDENCE = {
     "json_valid_rate_base", "json_valid_rate_ft", "validity_delta", "mean_arg_disagreement", "hallucination_rate",
     "num_cases", "num_arg_pairs_compared", "z_by_rank", "weight", "null", "limits", "allowed_tools",
     "exact_arguments_base", "exact_arguments_ft", "outcomes", "transitions", "paired", "power", "drift", "dialect",
-    "abstention", "strict", "non_finite_inputs", "defensively_nulled",
+    "abstention", "strict", "non_finite_inputs", "defensively_nulled", "grade", "certainty", "flips",
+    "hallucination_rate_base", "several",
 }  # fmt: skip
 
 
@@ -32,14 +33,16 @@ def test_the_report_has_every_field_of_the_design(files: Files) -> None:
     assert set(probe.model_dump()) == REPORTED
     assert set(probe.comparison.model_dump()) == EVIDENCE
     assert set(probe.comparison.null.model_dump()) == {
-        "mean", "std", "n", "rates", "usable", "why", "p_value", "on", "match", "samples",
+        "mean", "std", "n", "rates", "usable", "why", "p_value", "on", "match", "samples", "base_z",
     }  # fmt: skip
     (case, *_) = probe.model_dump()["cases"]
     assert set(case) == {
         "id", "prompt", "sent", "gold_tool_name", "expect", "gold_arguments", "base", "ft", "differs_at",
+        "gold_calls",
     }  # fmt: skip
     assert set(case["base"]) == set(case["ft"]) == {
         "text", "call", "valid", "outcome", "tokens", "more_calls", "dialect", "strict_valid", "arguments_correct",
+        "written_in", "cut_off_in_thinking", "matched",
     }  # fmt: skip
 
 
@@ -67,13 +70,22 @@ def test_more_wrong_names_than_the_limit_allows_fail(files: Files) -> None:
     assert run(files, adapter=renamed, allowed_tools=("search_web", "find")).verdict == "pass"
 
 
-def test_a_z_under_the_limit_fails(files: Files) -> None:
+def test_a_z_under_the_limit_fails_where_the_base_makes_no_valid_call_either(files: Files) -> None:
     suite = make_suite(files, assert_z_gte=3.0).with_nulls()
-    bad = failing_from(3)
-    probe = check(suite, engine=answering(bad, bad)).probes[1]
+    probe = check(suite, engine=answering("no idea", failing_from(3))).probes[1]
     assert probe.verdict == "fail"
-    assert probe.comparison.validity_delta == 0.0
+    assert probe.comparison.validity_delta == 0.5
     assert probe.message.endswith("is under the limit of 3")
+
+
+def test_a_base_that_misses_the_limit_on_z_itself_excuses_an_adapter_that_does(files: Files) -> None:
+    suite = make_suite(files, assert_z_gte=3.0).with_nulls()
+    probe = check(suite, engine=answering(failing_from(3), failing_from(3))).probes[1]
+    assert (probe.verdict, probe.z_score) == ("pass", None)
+    assert probe.comparison.null.base_z is not None
+    assert 2 < probe.comparison.null.base_z < 3
+    assert probe.comparison.null.why
+    assert "the base itself is only z = 2.7 above the nulls" in probe.comparison.null.why
 
 
 def test_an_answer_cut_by_its_limit_is_told_from_one_that_is_no_call(files: Files) -> None:

@@ -20,7 +20,9 @@ FULL_EVIDENCE: dict[str, Any] = {
     "num_cases": 32,
     "num_arg_pairs_compared": 25,
     "z_by_rank": {"rank_0.50": 4.9, "rank_1.00": 4.3, "rank_2.00": 3.1},
-    "null": {"mean": 0.0, "std": 0.18, "n": 3, "p_value": 0.0016, "usable": True, "why": None},
+    "hallucination_rate_base": 0.0,
+    "null": {"mean": 0.0, "std": 0.18, "n": 3, "base_z": 5.5, "p_value": 0.0016, "usable": True, "why": None,
+             "on": "cases"},
     "limits": LIMITS,
     "exact_arguments_base": 0.719,
     "exact_arguments_ft": 0.594,
@@ -28,14 +30,25 @@ FULL_EVIDENCE: dict[str, Any] = {
     "paired": {
         "validity": {
             "both": 25, "lost": 7, "gained": 0, "neither": 0,
-            "mcnemar_p": 0.015625, "delta": -0.21875, "interval_95": [-0.388, -0.074], "method": "exact",
+            "mcnemar_p": 0.015625, "delta": -0.21875, "interval_95": [-0.388, -0.034], "method": "exact",
         },
         "exact_call": {
             "both": 17, "lost": 6, "gained": 2, "neither": 7,
             "mcnemar_p": 0.289, "delta": -0.125, "interval_95": [-0.29, 0.06], "method": "exact",
         },
     },
-    "power": {"detectable_drop": 0.17, "inconclusive": True, "cases_needed": 210},
+    "power": {
+        "detectable_drop": 0.17, "inconclusive": True, "cases_even_odds": 210, "cases_needed": 1238,
+        "fails_from": 2, "failing_drop": 0.091, "flip_rate": 0.02, "chance_of_fail": 0.134,
+        "chance_of_fail_by_names": 0.0,
+    },
+    "grade": "real_drop",
+    "certainty": {
+        "assert_validity_delta_gte": {"grade": "real_drop", "interval_95": [-0.388, -0.034]},
+        "assert_hallucination_lte": {"grade": "may_be_chance", "interval_95": [0.0, 0.13]},
+        "assert_z_gte": {"grade": "established", "interval_95": [3.4, 4.9]},
+    },
+    "flips": {"answers": 0.125, "outcomes": 0.03125, "cases": 32, "width": 1},
     "drift": {
         "cases": 8, "positions": 200,
         "kl_format": 0.0123, "kl_values": 0.45, "changed_format": 0.021, "changed_values": 0.12,
@@ -110,11 +123,23 @@ def report(*probes: ProbeReport, **changes: Any) -> Report:
     return Report.model_validate(facts | changes)
 
 
+OLD_EVIDENCE: dict[str, Any] = {
+    name: value
+    for name, value in FULL_EVIDENCE.items()
+    if name not in ("hallucination_rate_base", "grade", "certainty", "flips")
+} | {
+    "null": {"mean": 0.0, "std": 0.18, "n": 3, "p_value": 0.0016, "usable": True, "why": None, "on": "sentinels"},
+    "power": {"detectable_drop": 0.17, "inconclusive": True, "cases_needed": 210},
+}
+"""As a loracheck wrote it that knew no grades."""
+
+
 def full_report() -> Report:
     """A fail with everything a report can say."""
     cases = [case(f"case{n}") for n in range(1, 26)] + [broken_case(f"case{n}") for n in range(26, 31)]
     cases += [case(f"case{n}", answer(CALL[:-1], "malformed")) for n in (31, 32)]
     message = (
+        "a real drop, size unsure: "
         "adapter 78.1% valid, base 100%, delta -21.9 points, 0% wrong tool names, z +4.3 against null adapters; "
         "missed: delta -21.9 points is under the limit of -5.0"
     )

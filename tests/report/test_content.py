@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loracheck import probes
+from loracheck.probes import KINDS
 from loracheck.probes.probe import Reason, Row, Words
 from loracheck.report import FORMS
 from loracheck.report.ci import annotations
-from loracheck.report.content import content_of
+from loracheck.report.content import content_of, together
 from loracheck.report.terminal import as_text
-from loracheck.results import ProbeReport
+from loracheck.results import CaseReport, ProbeReport, overall
+from loracheck.scoring.certainty import GRADES
 from report.reports import FULL_EVIDENCE, LIMITS, answer, broken_case, case, full_report, probe, report
 
 if TYPE_CHECKING:
@@ -30,6 +32,16 @@ def words(made: Report, form: str) -> str:
     text = as_text(made) if form == "terminal" else FORMS[form].render(made)
     text = re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def judged(*cases: CaseReport, name: str = "tools_intact") -> ProbeReport:
+    """As a check judges these cases, by the default limits and without null adapters."""
+    return KINDS["tool_use_fidelity"].judge_again(probe(*cases, name=name), {}, seed=0)
+
+
+def silent(outcome: str, times: int) -> list[CaseReport]:
+    """Cases in which neither view makes a valid call."""
+    return [case(f"{outcome}{n}", answer("", outcome), answer("", outcome)) for n in range(times)]
 
 
 class OtherWords(Words):
@@ -105,9 +117,65 @@ def test_the_caution_is_beside_the_verdict_where_that_hangs_on_it_and_a_paragrap
     decisive = content_of(full_report().probes[0])
     assert decisive.caution
     assert decisive.caution not in decisive.paragraphs
-    misnamed = probe(broken_case(), evidence={**FULL_EVIDENCE, "hallucination_rate": 0.9})
+    surely = {**FULL_EVIDENCE["certainty"], "assert_hallucination_lte": {"grade": "established"}}
+    misnamed = probe(broken_case(), evidence={**FULL_EVIDENCE, "hallucination_rate": 0.9, "certainty": surely})
     assert content_of(misnamed).caution is None
     assert decisive.caution in content_of(misnamed).paragraphs
+
+
+EVERY_FORM = (*FOR_PEOPLE, "junit")
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+@pytest.mark.parametrize(
+    ("lost", "of", "grade"), [(1, 12, "may be chance"), (5, 32, "a real drop, size unsure"), (0, 80, "established")]
+)
+def test_every_form_says_how_sure_the_verdict_is(form: str, lost: int, of: int, grade: str) -> None:
+    made = judged(*(case(f"{n}") for n in range(of - lost)), *(broken_case(f"broken{n}") for n in range(lost)))
+    text = words(report(made), form)
+    assert grade in text
+    assert not any(other in text for other in GRADES.values() if other != grade)
+
+
+def test_an_annotation_says_how_sure_the_verdict_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    made = report(judged(*(case(f"{n}") for n in range(11)), broken_case()))
+    assert "title=fail%2C may be chance%3A tools_intact::" in next(annotations(made))
+
+
+@pytest.mark.parametrize("form", FOR_PEOPLE)
+def test_where_nothing_was_compared_every_form_says_so_first(form: str) -> None:
+    made = judged(*silent("no_call", 20), *silent("truncated", 4))
+    text = words(report(made, verdict=overall([made])[0]), form)
+    assert "PASS" not in text
+    assert text.index("WARN") < text.index("Nothing was compared: neither view makes a valid call.")
+    assert "40 of 48 answers are without a call, 8 cut off before the end." in text
+
+
+def test_where_nothing_was_compared_ci_is_warned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    (line,) = annotations(report(judged(*silent("malformed", 12))))
+    assert line.startswith("::warning title=warn%2C nothing was compared%3A tools_intact::Nothing was compared")
+    assert "All 24 answers are calls that cannot be read." in line
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_several_probes_say_that_they_are_several_tries(form: str) -> None:
+    cases = [case(f"{n}") for n in range(12)]
+    lossy = [case(f"{n}") for n in range(4)] + [broken_case(f"b{n}") for n in range(8)]
+    three = [judged(*cases, name="a"), judged(*lossy, name="b"), judged(*cases, name="c")]
+    text = words(report(*three), form)
+    assert "3 probes are 3 tries: if 1 answer in 50 flips by chance, at least one of them FAILs in 52% of runs." in text
+    # 2 / 2**8 for the eight, three times.
+    assert "Corrected for that (Holm), p is 0.023 in b." in text
+    assert "tries" not in words(report(three[0]), form)
+
+
+def test_only_so_many_corrected_p_values_are_listed() -> None:
+    lossy = [broken_case(f"{n}") for n in range(12)]
+    said = together(report(*(judged(*lossy, name=f"probe{n}") for n in range(7))))
+    assert said is not None
+    assert said.endswith("0.0034 in probe3, 0.0034 in probe4, ….")
 
 
 def test_outcomes_are_those_of_the_cases_that_ask_for_a_call() -> None:

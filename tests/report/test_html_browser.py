@@ -207,8 +207,9 @@ def test_it_can_be_read_without_its_script(browser: Chromium, load: Any) -> None
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_page_of_a_diff_fits_a_phone_and_can_be_read(browser: Chromium, load: Any, dark: bool) -> None:
-    long = make_case(40, id="x" * 300, prompt="y" * 2000, ft=answer("z" * 3000, "no_call"))
-    better = report_of(make_probe([*(make_case(n, "chatty") for n in range(8)), make_case(40, id="x" * 300)]))
+    shared = {"id": "x" * 300, "prompt": "y" * 2000}
+    long = make_case(40, **shared, ft=answer("z" * 3000, "no_call"))
+    better = report_of(make_probe([*(make_case(n, "chatty") for n in range(8)), make_case(40, **shared)]))
     worse = report_of(make_probe([*(make_case(n, "renamer") for n in range(8)), long]))
     load(to_html(diff(better, worse), "better.json", "worse.json"), width=320, dark=dark)
     browser.run("for (const part of document.querySelectorAll('details')) part.open = true")

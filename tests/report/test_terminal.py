@@ -10,7 +10,17 @@ from rich.console import Console
 from loracheck.checking import check
 from loracheck.report.terminal import show
 from loracheck.results import ProbeReport
-from report.reports import FULL_EVIDENCE, LIMITS, answer, broken_case, case, full_report, probe, report
+from report.reports import (
+    FULL_EVIDENCE,
+    LIMITS,
+    OLD_EVIDENCE,
+    answer,
+    broken_case,
+    case,
+    full_report,
+    probe,
+    report,
+)
 from suite_factory import Files, answering, call, failing_from, make_case, make_suite
 
 if TYPE_CHECKING:
@@ -36,31 +46,35 @@ def columns(text: str) -> int:
 def test_verdict_figures_and_changed_cases_are_shown() -> None:
     """A report that has everything still fits a screen: the verdict with its reasons is above the figures."""
     lines = [line.rstrip() for line in shown(full_report()).splitlines()]
-    assert lines[0] == "FAIL  tools_intact  score 0.50"
+    assert lines[0] == "FAIL  tools_intact  score 0.50  a real drop, size unsure"
     figures = lines.index("                   base adapter   change limit")
     assert " ".join(lines[1:figures]).strip() == (
         "7 of 32 calls are lost: 5 answered without a call, 2 written as broken JSON. Valid calls went from 100.0% to "
-        "78.1%, a change of -21.9 pt; the limit is -5.0 pt. Too few cases to be sure: the 95% interval of the change "
-        "has the limit of -5.0 pt inside. About 210 cases would settle it."
+        "78.1%, a change of -21.9 pt; the limit is -5.0 pt. Too few cases to be sure: the change may be -39 to -3 pt "
+        "(95% interval), and the limit is -5.0 pt. Even odds of being sure with about 210 cases in all, four in five "
+        "with about 1,240."
     )
     assert lines[figures + 1 : figures + 11] == [
         "valid calls      100.0%   78.1% -21.9 pt MISSED at least -5.0 pt",
-        "wrong tool names           0.0%          kept   at most 10.0%",
-        "z against nulls            +4.3          kept   at least +3.0; nulls: 0% ± 18%",
+        "wrong tool names   0.0%    0.0%          kept   at most 10.0%",
+        "z against nulls    +5.5    +4.3          kept   at least +3.0; nulls: 0% ± 18%",
         "p against nulls                          not judged; exact, one-sided 0.0016",
         "argument drift            16.7%          not judged; 25 pairs compared",
         "exact arguments   71.9%   59.4%          not judged",
         "strict schema     90.0%   70.0%          not judged",
         "abstains         100.0%   50.0%          not judged; 4 cases that fit no tool",
-        "95% interval                             62% to 91% of 32 cases valid",
+        "95% interval                             61% to 89% of 32 cases valid",
         "",
     ]
     matrix = lines.index("base ↓  adapter →  valid  malformed  no_call")
     paragraphs = " ".join(lines[figures + 11 : matrix])
     for sentence in (
-        "Valid calls: 7 lost, 0 gained of 32; change -22 pt, 95% interval -39 to -7; McNemar p 0.016.",
-        "Exact calls: 6 lost, 2 gained of 32; change -12 pt, 95% interval -29 to +6; McNemar p 0.29.",
-        "With this many cases, a drop of 17 points or more is found four times out of five.",
+        "Valid calls: 7 lost, 0 gained of 32; change -22 pt, 95% interval -39 to -3. If changed cases were as likely "
+        "gained as lost, a split this uneven would come up in 1.6% of checks.",
+        "Exact calls: 6 lost, 2 gained of 32; change -12 pt, 95% interval -29 to +6; such a split in 29% of checks.",
+        "A check of 32 cases FAILs from 2 lost cases; a true drop of 9.1 points FAILs 4 runs in 5; p < 0.05 needs 17. "
+        "If 2.0% of answers flip by chance, as measured, that alone FAILs 13% of runs.",
+        "Asked once more, 1 case at a time, the base changed 12.5% of its answers and 3.1% of their outcomes.",
         "z by rank of the null adapters: ×0.50 +4.9, ×1.00 +4.3, ×2.00 +3.1.",
         "Drift on the base's own calls: format KL 0.012, 2.1%; values KL 0.45, 12.0% of tokens changed.",
         "Most moved: case7, token 12: “{” to “I”.",
@@ -84,7 +98,7 @@ def test_what_a_check_finds_is_shown(files: Files) -> None:
     assert "valid calls      100.0%   75.0% -25.0 pt MISSED at least -5.0 pt" in lines
     text = " ".join(lines)
     assert "Valid calls: 3 lost, 0 gained of 12; change -25 pt, 95% interval -" in text
-    assert "; McNemar p 0.25." in text
+    assert "a split this uneven would come up in 25% of checks." in text
     assert lines[lines.index("base ↓  adapter →  valid  no_call") + 1] == "valid                  9        3"
 
 
@@ -98,13 +112,25 @@ def test_a_pass_says_that_nothing_changed(files: Files) -> None:
 def test_an_old_report_shows_what_it_has() -> None:
     lines = [line.rstrip() for line in shown(report(probe(case(), broken_case("two")))).splitlines()]
     place = lines.index("valid calls      100.0%   50.0% -50.0 pt MISSED at least -5.0 pt")
-    assert lines[place + 1 : place + 5] == [
+    assert lines[place + 1 : place + 6] == [
         "wrong tool names           0.0%          kept   at most 10.0%",
         "z against nulls               –          not judged: no null adapters",
         "argument drift                –          not judged; – pairs compared",
+        "95% interval                             9% to 91% of 2 cases valid",
         "",
     ]
     assert "1 of 2 cases changed their outcome:" in lines
+
+
+def test_a_report_without_grades_says_what_it_knows() -> None:
+    cases = full_report().probes[0].cases
+    lines = [line.rstrip() for line in shown(report(probe(*cases, evidence=OLD_EVIDENCE))).splitlines()]
+    assert lines[0] == "FAIL  tools_intact  score 0.50"
+    text = " ".join(lines)
+    # What it calls the cases needed is the number for even odds.
+    assert "Even odds of being sure with about 210 cases in all. " in text
+    assert "A true drop of 17 points gives p < 0.05 in 4 runs of 5." in text
+    assert "p against nulls" not in text
 
 
 @pytest.mark.parametrize(("floor", "said"), [(0.5, "kept   at least 50.0%"), (0.6, "MISSED at least 60.0%")])
@@ -140,7 +166,11 @@ def test_two_probes_have_a_verdict_together(files: Files) -> None:
     suite = make_suite(files)
     (only,) = suite.entries
     twice = suite.model_copy(update={"entries": (only, only.model_copy(update={"name": "again"}))})
-    assert shown(check(twice, engine=answering())).splitlines()[-1] == "PASS  all together  score 1.00"
+    lines = shown(check(twice, engine=answering())).splitlines()
+    last = lines.index("PASS  all together  score 1.00")
+    assert " ".join(" ".join(lines[last + 1 :]).split()) == (
+        "2 probes are 2 tries: if 1 answer in 50 flips by chance, at least one of them FAILs in 15% of runs."
+    )
 
 
 def test_only_so_many_changed_cases_are_shown() -> None:

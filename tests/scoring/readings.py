@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loracheck.scoring import Answer, Expectation, Reading, Trial, read_answer
 
@@ -27,6 +27,6 @@ def trials_of(base: Sequence[str], ft: Sequence[str], *, expects_call: bool = Tr
     return [Trial(read(before), read(after), expects_call) for before, after in zip(base, ft, strict=True)]
 
 
-def came_out(outcome: Outcome, **more: bool | None) -> Reading:
+def came_out(outcome: Outcome, **more: Any) -> Reading:
     """An answer of which only this much is known."""
     return Reading(None, outcome in ("valid", "wrong_tool"), outcome, **more)

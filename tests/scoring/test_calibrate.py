@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loracheck.scoring import Calibration, NullSample
-from loracheck.scoring.calibrate import calibrate, deciding_rank, null_p_value, unless_saturated, why_no_z, z_score
+from loracheck.scoring.calibrate import (
+    calibrate,
+    deciding_rank,
+    null_p_value,
+    unless_base_falls_short,
+    unless_saturated,
+    why_no_z,
+    z_score,
+)
 
 sides = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -132,6 +140,33 @@ def test_statistics_from_elsewhere_are_saturated_by_the_same_rule():
     )
     reachable = Calibration(0.5, 0.25, 3)
     assert unless_saturated(reachable, z_floor=2.0) is reachable
+
+
+@pytest.mark.parametrize(
+    ("base", "rate", "excused"),
+    [(0.5, 0.5, True), (0.59, 0.0, True), (0.5, 0.6, False), (0.6, 0.5, False), (0.0, 0.0, False), (None, 0.5, False)],
+)
+def test_a_base_that_falls_short_of_the_limit_excuses_an_adapter_that_does(base, rate, excused):
+    # 0.6 is three times 0.2.
+    nulls = Calibration(0.0, 0.2, 3)
+    excuse = unless_base_falls_short(nulls, base, rate, z_floor=3.0 - 1e-9)
+    assert excuse.usable is not excused
+    assert (excuse is nulls) is not excused
+
+
+@pytest.mark.parametrize(("base", "said"), [(0.55, "z = 2.7 "), (0.597, "z = 2.9 "), (0.01, "z = 0.0 ")])
+def test_the_excuse_never_rounds_up_to_the_limit(base, said):
+    why = unless_base_falls_short(Calibration(0.0, 0.2, 3), base, 0.1, z_floor=3.0).why
+    assert why == f"the base itself is only {said}above the nulls"
+
+
+def test_what_gives_no_z_anyway_keeps_its_own_reason():
+    for nulls in (
+        Calibration(None, None, 0),
+        Calibration(0.5, 0.0, 3),
+        Calibration(0.9, 0.5, 3, usable=False, why="x"),
+    ):
+        assert unless_base_falls_short(nulls, 0.5, 0.5, z_floor=3.0) is nulls
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,25 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from loracheck.scoring import Evidence, Limits, NullSample, Trial, judge
-from loracheck.scoring.evidence import Abstention, DialectUse, Drift, Moved, NullStats, PairedTest, Power
+from loracheck.scoring.evidence import (
+    Abstention,
+    Certainty,
+    DialectUse,
+    Drift,
+    Flips,
+    Moved,
+    NullStats,
+    PairedTest,
+    Power,
+    SeveralCalls,
+)
+from loracheck.scoring.several import ExpectedCall, match_calls
 
 from .json_values import JSON_WITH_NAN
 from .readings import came_out
 
 NOTHING = Evidence()
-EVERY_LIMIT = Limits(-1.0, 0.5, 2.0, 0.25, 0.75)
+EVERY_LIMIT = Limits(-1.0, 0.5, 2.0, 0.25, 0.75, 0.5)
 MOVED = {
     "case": "c1", "position": 0, "token": "a", "kind": "value", "kl": 1.5, "base_top": "a", "ft_top": "b",
 }  # fmt: skip
@@ -34,10 +46,13 @@ def inside(path, value):
 
 def whole():
     """Evidence with every part filled in."""
-    valid, silent = came_out("valid", strict_valid=True, arguments_correct=True), came_out("no_call")
+    matched = match_calls([ExpectedCall("t")], [{"name": "t", "arguments": {}}])
+    valid = came_out("valid", strict_valid=True, arguments_correct=True, matched=matched)
+    silent = came_out("no_call", matched=match_calls([ExpectedCall("t")], []))
     trials = [Trial(valid, valid), Trial(valid, silent), Trial(silent, silent, expects_call=False)]
     samples = {0.5: NullSample((0, 1), 4), 1.0: NullSample((0, 0), 4)}
-    judged = judge(trials, samples=samples, limits=EVERY_LIMIT).evidence
+    flips = Flips(answers=0.5, outcomes=0.25, cases=4, width=2)
+    judged = judge(trials, samples=samples, limits=EVERY_LIMIT, flips=flips, nulls_on_cases=True).evidence
     return judged.model_copy(
         update={
             "null": judged.null.model_copy(update={"on": "sentinels", "match": "scale"}),
@@ -58,7 +73,8 @@ def test_nothing_at_all_is_evidence_of_nothing():
 
 
 NUMBERS = [
-    "json_valid_rate_ft", "validity_delta", "hallucination_rate", "null.mean", "null.p_value", "power.detectable_drop",
+    "json_valid_rate_ft", "validity_delta", "hallucination_rate", "null.mean", "null.p_value", "null.base_z",
+    "power.detectable_drop", "power.chance_of_fail", "power.flip_rate", "hallucination_rate_base",
     "exact_arguments_ft", "weight", "limits.assert_z_gte", "limits.assert_exact_arguments_gte",
 ]  # fmt: skip
 
@@ -75,7 +91,9 @@ def test_whole_numbers_are_numbers_too(path, value):
     assert at(Evidence.model_validate(inside(path, value)), path) == value
 
 
-@pytest.mark.parametrize("path", ["num_cases", "num_arg_pairs_compared", "null.n", "power.cases_needed"])
+@pytest.mark.parametrize(
+    "path", ["num_cases", "num_arg_pairs_compared", "null.n", "power.cases_needed", "power.fails_from"]
+)
 @pytest.mark.parametrize("value", ["3", True, 3.0, 3.5, -1, 2**63, math.nan, [3], {}, None])
 def test_what_is_no_count_counts_as_not_there(path, value):
     assert Evidence.model_validate(inside(path, value)) == NOTHING
@@ -100,7 +118,9 @@ def test_a_text_is_no_list_of_texts(text):
     assert Evidence.model_validate({"allowed_tools": text, "defensively_nulled": text}) == NOTHING
 
 
-@pytest.mark.parametrize("part", ["null", "paired", "power", "strict", "abstention", "limits", "drift", "dialect"])
+@pytest.mark.parametrize(
+    "part", ["null", "paired", "power", "strict", "abstention", "limits", "drift", "dialect", "flips", "certainty"]
+)
 @pytest.mark.parametrize("value", [None, 3, "x", [], [1, 2], True, math.nan])
 def test_a_part_of_another_kind_counts_as_not_there(part, value):
     assert Evidence.model_validate({part: value}) == NOTHING
@@ -131,6 +151,33 @@ def test_the_rest_of_a_part_outlives_a_value_that_cannot_be_read():
     assert (evidence.null.mean, evidence.null.std, evidence.null.rates, evidence.null.n) == (0.25, None, (), 2)
     assert evidence.abstention == Abstention(cases=None, base=1.0, ft=0.5)
     assert evidence.power == Power(inconclusive=False, cases_needed=73)
+
+
+@pytest.mark.parametrize("share", ["0.5", True, -0.1, 1.5, math.nan, [0.5]])
+def test_flips_are_shares_of_all_answers(share):
+    assert Evidence.model_validate({"flips": {"answers": share, "outcomes": share, "cases": 3}}).flips == Flips(cases=3)
+
+
+def test_flips_seen_in_a_few_cases_are_neither_never_nor_always():
+    assert Flips(outcomes=0.0, cases=9).rate == 0.05
+    assert Flips(outcomes=1.0, cases=9).rate == 0.95
+    assert Flips(outcomes=0.5).rate is Flips(cases=9).rate is None
+
+
+@pytest.mark.parametrize("grade", ["sure", "", 1, None, ["established"]])
+def test_a_grade_that_nobody_knows_counts_as_not_there(grade):
+    assert Evidence.model_validate({"grade": grade, "certainty": {"x": {"grade": grade}}}) == NOTHING.model_copy(
+        update={"certainty": {"x": Certainty()}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("rates", "nothing"),
+    [((0.0, 0.0, 4), True), ((0.0, 0.25, 4), False), ((0.25, 0.0, 4), False), ((None, None, 0), False)],
+)
+def test_nothing_is_compared_where_neither_view_makes_a_valid_call(rates, nothing):
+    base, ft, cases = rates
+    assert Evidence(json_valid_rate_base=base, json_valid_rate_ft=ft, num_cases=cases).compares_nothing is nothing
 
 
 def test_limits_are_those_in_the_file_or_all_of_them_the_usual_ones():
@@ -243,6 +290,7 @@ def test_the_checks_hold_each_number_against_its_limit():
         hallucination_rate=0.25,
         exact_arguments_ft=0.25,
         abstention=Abstention(cases=4, base=1.0, ft=0.5),
+        several=SeveralCalls(cases=4, right_base=1.0, right_ft=0.25),
         limits=EVERY_LIMIT,
     )
     assert {name: (check.value, check.bound, check.kept) for name, check in evidence.checks(1.5).items()} == {
@@ -251,6 +299,7 @@ def test_the_checks_hold_each_number_against_its_limit():
         "assert_z_gte": (1.5, 2.0, False),
         "assert_exact_arguments_gte": (0.25, 0.25, True),
         "assert_abstention_gte": (0.5, 0.75, False),
+        "assert_all_calls_gte": (0.25, 0.5, False),
     }
     assert evidence.checks(None)["assert_z_gte"].kept is None
 
@@ -267,4 +316,4 @@ def test_the_checks_of_a_judgement_read_back_are_those_it_was_judged_by():
     evidence = whole()
     read_back = Evidence.model_validate_json(evidence.model_dump_json())
     assert read_back.checks(0.5) == evidence.checks(0.5)
-    assert [check.kept for check in read_back.checks(0.5).values()] == [True, True, False, True, True]
+    assert [check.kept for check in read_back.checks(0.5).values()] == [True, True, False, True, True, True]

@@ -5,19 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loracheck.scoring import Limits
-from loracheck.scoring.limits import LimitCheck, check_limits, missed_in_words, percent
+from loracheck.scoring.limits import LimitCheck, check_limits, is_exactly_at, missed_in_words, percent
 
 NAMES = [field.name for field in fields(Limits)]
-EVERY_LIMIT = Limits(-0.05, 0.10, 3.0, 0.5, 0.5)
+EVERY_LIMIT = Limits(-0.05, 0.10, 3.0, 0.5, 0.5, 0.5)
 MEASURES = {
     "assert_validity_delta_gte": "delta",
     "assert_hallucination_lte": "hallucination",
     "assert_z_gte": "z",
     "assert_exact_arguments_gte": "exact_arguments",
     "assert_abstention_gte": "abstention",
+    "assert_all_calls_gte": "all_calls",
 }
-KEPT = {"delta": 0.0, "hallucination": 0.0, "z": 9.0, "exact_arguments": 1.0, "abstention": 1.0}
-MISSED = {"delta": -1.0, "hallucination": 1.0, "z": 0.0, "exact_arguments": 0.0, "abstention": 0.0}
+KEPT = {"delta": 0.0, "hallucination": 0.0, "z": 9.0, "exact_arguments": 1.0, "abstention": 1.0, "all_calls": 1.0}
+MISSED = {"delta": -1.0, "hallucination": 1.0, "z": 0.0, "exact_arguments": 0.0, "abstention": 0.0, "all_calls": 0.0}
 
 
 def checks(limits=EVERY_LIMIT, **changes):
@@ -30,7 +31,7 @@ def test_every_limit_has_its_check_in_the_order_of_the_suite_file():
 
 
 def test_the_defaults_are_those_of_the_contract():
-    assert Limits() == Limits(-0.05, 0.10, 3.0, None, None)
+    assert Limits() == Limits(-0.05, 0.10, 3.0, None, None, None)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,7 +56,7 @@ def test_each_limit_is_kept_by_meeting_it_exactly(name):
     assert checks(**{measure: bound + beyond})[name].kept is False
 
 
-@pytest.mark.parametrize("measure", ["exact_arguments", "abstention"])
+@pytest.mark.parametrize("measure", ["exact_arguments", "abstention", "all_calls"])
 def test_the_limits_that_are_off_when_left_out_are_not_judged(measure):
     check = check_limits(Limits(), **MISSED)[f"assert_{measure}_gte"]
     assert check == LimitCheck(value=0.0, bound=None, kept=None)
@@ -89,6 +90,7 @@ def test_several_missed_limits_are_told_in_the_order_of_the_suite_file():
         "z +0.00",
         "0% exact arguments",
         "0% abstention",
+        "0% answers with all their calls right",
     ]
     assert missed_in_words(checks()) == []
 
@@ -110,3 +112,25 @@ def test_exactly_the_missed_limits_are_told(limits, measures):
 )
 def test_a_share_is_told_in_percent_with_a_tenth_where_there_is_one(share, text):
     assert percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("lost", "cases", "floor", "exactly"),
+    [
+        (4, 80, -0.05, True),
+        (1, 20, -0.05, True),
+        (1, 3, -1 / 3, False),
+        (5, 80, -0.05, False),
+        (0, 7, 0.0, True),
+        (0, 0, 0.0, False),
+    ],
+)
+def test_a_change_is_the_limit_itself_as_it_is_written_whatever_floats_make_of_it(lost, cases, floor, exactly):
+    assert is_exactly_at(0, lost, cases, floor) is exactly
+    assert is_exactly_at(lost, 0, cases, -floor) is exactly
+
+
+def test_at_80_cases_five_points_exactly_fail_for_32_of_77_bases():
+    fails = [(base - 4) / 80 - base / 80 < -0.05 for base in range(4, 81)]
+    assert (len(fails), sum(fails)) == (77, 32)
+    assert is_exactly_at(0, 4, 80, -0.05)

@@ -190,3 +190,14 @@ def test_where_texts_part_is_the_length_of_their_common_prefix(a, b):
 def test_long_texts_that_part_at_the_very_end():
     start = "x" * 1_000_000
     assert differs_at(start + "y", start + "z") == 1_000_000
+
+
+def test_without_a_dialect_a_call_inside_thinking_is_the_call_that_the_contract_says_it_is() -> None:
+    thought = f"<think>{GOOD}</think>"
+    assert read_answer(CASE, Answer(thought), None).outcome == "valid"
+    assert read_answer(CASE, Answer(thought), None, "json").outcome == "no_call"
+
+
+def test_an_attempt_inside_thinking_is_no_attempt_to_answer() -> None:
+    assert read_answer(CASE, Answer('<think>{"name": "ad</think>Hello.'), None, "json").outcome == "no_call"
+    assert read_answer(CASE, Answer('Hm.</think>{"name": "ad', thinking=True), None, "json").outcome == "malformed"

@@ -9,9 +9,13 @@ from hypothesis import strategies as st
 from loracheck.scoring.statistics import (
     Paired,
     bootstrap_ci_95,
+    cases_even_odds,
     cases_needed,
     delta_interval,
     detectable_drop,
+    drop_that_loses,
+    holm,
+    log_choose,
     mcnemar_p,
     pair,
     score_statistic,
@@ -262,6 +266,19 @@ def test_the_detectable_drop_shows_in_four_runs_of_five(n, base_valid):
     assert shown(0.9 * drop) < 0.785
 
 
+@pytest.mark.parametrize("fewest", [1, 2, 4, 10])
+def test_a_drop_that_loses_so_many_does_so_in_four_runs_of_five(fewest):
+    drop = drop_that_loses(fewest, 40, 32)
+    fewer = sum(math.comb(32, k) * (drop * 40 / 32) ** k * (1 - drop * 40 / 32) ** (32 - k) for k in range(fewest))
+    assert fewer == pytest.approx(0.2, abs=1e-9)
+
+
+def test_more_than_the_base_has_cannot_be_lost_and_large_counts_do_not_overflow():
+    assert drop_that_loses(5, 40, 4) is None
+    assert drop_that_loses(0, 40, 4) is None
+    assert drop_that_loses(2001, 40_000, 40_000) == pytest.approx(0.05, abs=0.002)
+
+
 @given(st.integers(6, 10_000).flatmap(lambda n: st.tuples(st.just(n), st.integers(6, n))))
 def test_the_detectable_drop_is_no_larger_than_what_the_base_can_lose(case):
     n, base_valid = case
@@ -292,7 +309,7 @@ def test_an_interval_straddles_a_floor_when_it_holds_passes_and_misses(interval,
 @pytest.mark.parametrize("n", [8, 24, 72])
 def test_without_any_change_73_cases_settle_a_floor_of_five_points(n):
     # Nothing lost: p(lost) = 0.05 is the likeliest at the floor, so n = z^2 * 0.05 * 0.95 / 0.05^2 = 72.99
-    assert cases_needed(Paired(n, 0, 0, 0), -0.05) == 73
+    assert cases_even_odds(Paired(n, 0, 0, 0), -0.05) == 73
     assert straddles(delta_interval(Paired(n, 0, 0, 0)), -0.05)
     assert not straddles(delta_interval(Paired(73, 0, 0, 0)), -0.05)
 
@@ -300,35 +317,35 @@ def test_without_any_change_73_cases_settle_a_floor_of_five_points(n):
 @pytest.mark.parametrize("floor", [-0.05, 0.0, 0.1])
 def test_a_change_on_the_floor_is_never_settled(floor):
     lost, gained = (20, 20 + int(200 * floor))
-    assert cases_needed(Paired(100, lost, gained, 100 - lost - gained), floor) is None
+    assert cases_even_odds(Paired(100, lost, gained, 100 - lost - gained), floor) is None
 
 
 def test_more_than_a_hundred_thousand_cases_are_no_advice():
     # 0.1 points from the floor with 4 % discordant: about 3.84 * 0.04 / 1e-6 cases
-    assert cases_needed(Paired(9600, 200, 200, 0), -0.0005) is None
-    assert cases_needed(Paired(9600, 200, 200, 0), -0.005) < 10_000
+    assert cases_even_odds(Paired(9600, 200, 200, 0), -0.0005) is None
+    assert cases_even_odds(Paired(9600, 200, 200, 0), -0.005) < 10_000
 
 
 def test_without_cases_nothing_can_be_said():
-    assert cases_needed(Paired(0, 0, 0, 0), -0.05) is None
+    assert cases_even_odds(Paired(0, 0, 0, 0), -0.05) is None
 
 
 @pytest.mark.parametrize("floor", [-7.0, -1.0, 1.5])
 def test_a_floor_that_no_change_can_cross_needs_no_evidence(floor):
     table = Paired(3, 1, 0, 0)
-    assert cases_needed(table, floor) == 1
+    assert cases_even_odds(table, floor) == 1
     assert not straddles(delta_interval(table), floor)
 
 
 def test_the_ends_of_the_scale():
-    assert cases_needed(Paired(0, 4, 0, 0), -1.0) == 1  # all lost is still no less than -1
-    assert cases_needed(Paired(0, 0, 4, 0), 1.0) is None  # all gained sits on the floor
-    assert cases_needed(Paired(1, 0, 3, 0), 1.0) == 1  # one case that was not gained rules it out
+    assert cases_even_odds(Paired(0, 4, 0, 0), -1.0) == 1  # all lost is still no less than -1
+    assert cases_even_odds(Paired(0, 0, 4, 0), 1.0) is None  # all gained sits on the floor
+    assert cases_even_odds(Paired(1, 0, 3, 0), 1.0) == 1  # one case that was not gained rules it out
 
 
 @given(some, floors)
 def test_more_cases_are_needed_exactly_while_the_interval_straddles(table, floor):
-    needed = cases_needed(table, floor)
+    needed = cases_even_odds(table, floor)
     if straddles(delta_interval(table), floor):
         assert needed is None or needed >= table.n
     else:
@@ -339,7 +356,7 @@ def test_more_cases_are_needed_exactly_while_the_interval_straddles(table, floor
 @given(some, floors, st.integers(2, 40))
 def test_as_many_cases_at_the_same_rates_settle_it_and_fewer_do_not(table, floor, times):
     more = Paired(times * table.both, times * table.lost, times * table.gained, times * table.neither)
-    needed = cases_needed(table, floor)
+    needed = cases_even_odds(table, floor)
     if needed is None:
         assert straddles(delta_interval(more), floor) or more.n > 100_000
     elif abs(more.n - needed) > 1:
@@ -348,8 +365,58 @@ def test_as_many_cases_at_the_same_rates_settle_it_and_fewer_do_not(table, floor
 
 @given(some, st.floats(allow_nan=False, allow_infinity=False))
 def test_any_floor_gives_an_answer(table, floor):
-    needed = cases_needed(table, floor)
+    needed = cases_even_odds(table, floor)
     assert needed is None or 1 <= needed <= 100_000
+
+
+def conclusive(n, lost, gained, floor):
+    """How often `n` cases settle the question at these true rates, summed over all that may come out."""
+    total = 0.0
+    for seen_lost, p_lost in binomial(n, lost):
+        for seen_gained, p_gained in binomial(n - seen_lost, gained / (1 - lost)):
+            total += p_lost * p_gained * (abs(score_statistic(seen_lost, seen_gained, n, floor)) > 1.959963984540054)
+    return total
+
+
+def binomial(n, p):
+    """What comes out, and how often; without what is too rare to matter."""
+    chances = ((k, math.exp(log_choose(n, k) + k * math.log(p) + (n - k) * math.log1p(-p))) for k in range(n + 1))
+    return [(k, chance) for k, chance in chances if chance > 1e-7]
+
+
+def smoothed(table):
+    return (table.lost + 0.5) / (table.n + 1), (table.gained + 0.5) / (table.n + 1)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [Paired(34, 1, 0, 0), Paired(68, 2, 0, 0), Paired(65, 5, 0, 0), Paired(32, 0, 0, 0), Paired(50, 3, 1, 10)],
+)
+def test_the_cases_needed_settle_it_four_times_out_of_five(table):
+    needed = cases_needed(table, -0.05)
+    # Cases are counted whole, so that one more may jump over 80 %.
+    assert 0.79 < conclusive(needed, *smoothed(table), -0.05) < 0.86
+    assert conclusive(int(0.85 * needed), *smoothed(table), -0.05) < 0.77
+
+
+def test_even_odds_are_no_more_than_that():
+    # One lost of 35, where about 400 cases used to be called enough.
+    table = Paired(34, 1, 0, 0)
+    assert (cases_even_odds(table, -0.05), cases_needed(table, -0.05)) == (398, 1018)
+    assert conclusive(398, 1 / 35, 1e-9, -0.05) == pytest.approx(0.5, abs=0.05)
+    assert conclusive(398, *smoothed(table), -0.05) == pytest.approx(0.4, abs=0.05)
+
+
+def test_nothing_lost_in_a_few_cases_is_not_never():
+    few, more = cases_needed(Paired(10, 0, 0, 0), -0.05), cases_needed(Paired(70, 0, 0, 0), -0.05)
+    assert few > 3 * 73 > more > 73
+
+
+@given(some, st.floats(allow_nan=False, allow_infinity=False))
+def test_to_be_surer_takes_no_fewer_cases(table, floor):
+    even, needed = cases_even_odds(table, floor), cases_needed(table, floor)
+    assert needed is None or even <= needed <= 100_000
+    assert even is not None or needed is None
 
 
 @pytest.mark.parametrize(
@@ -374,3 +441,33 @@ def test_the_interval_of_a_rate_holds_it_has_a_width_and_stays_in_range(case):
     assert right / n - 1e-12 <= high <= 1
     assert high - low > 1 / (n + 4)
     assert wilson((n - right) / n, n) == pytest.approx((1 - high, 1 - low), abs=1e-12)
+
+
+def test_the_interval_of_a_rate_holds_the_rate_to_the_last_bit():
+    for n in range(1, 500):
+        low, high = wilson(1.0, n)
+        assert (wilson(0.0, n)[0], high) == (0.0, 1.0)
+        assert low < 1.0
+
+
+@pytest.mark.parametrize(
+    ("p_values", "corrected"),
+    [
+        ({"a": 0.01, "b": 0.04, "c": 0.03}, {"a": 0.03, "b": 0.06, "c": 0.06}),
+        # R: p.adjust(c(0.01, 0.02, 0.03, 0.04), "holm")
+        ({"a": 0.01, "b": 0.02, "c": 0.03, "d": 0.04}, {"a": 0.04, "b": 0.06, "c": 0.06, "d": 0.06}),
+        ({"a": 0.6, "b": 0.9}, {"a": 1.0, "b": 1.0}),
+        ({"a": 0.2}, {"a": 0.2}),
+        ({}, {}),
+    ],
+)
+def test_several_p_values_are_corrected_as_holm_does(p_values, corrected):
+    assert holm(p_values) == pytest.approx(corrected)
+    assert list(holm(p_values)) == list(p_values)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), max_size=6))
+def test_a_corrected_p_is_no_smaller_and_keeps_the_order(p_values):
+    corrected = holm(p_values)
+    assert all(p_values[name] <= corrected[name] <= 1 for name in p_values)
+    assert all(corrected[a] <= corrected[b] for a in p_values for b in p_values if p_values[a] <= p_values[b])

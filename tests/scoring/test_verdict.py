@@ -2,12 +2,13 @@ import json
 import math
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loracheck.scoring import Answer, Calibration, Expectation, Limits, NullSample, Trial, judge, read_answer
-from loracheck.scoring.evidence import Abstention, BothRates, Evidence
+from loracheck.scoring.evidence import Abstention, BothRates, Evidence, Flips
 from loracheck.scoring.statistics import detectable_drop
 from loracheck.scoring.verdict import measure
 
@@ -49,6 +50,7 @@ def test_an_adapter_that_calls_as_its_base_passes():
     assert judgement.score == pytest.approx(0.7 + 0.3 / (1 + math.exp(-1.5)))
     assert judgement.ci_95 == (1.0, 1.0)
     assert judgement.message == (
+        "may be chance: "
         "adapter 100% valid, base 100%, delta +0.0 points, 0% wrong tool names, z +4.5 against null adapters"
     )
 
@@ -57,7 +59,7 @@ def test_too_many_broken_calls_fail_and_the_message_names_the_limit():
     judgement = run([GOOD] * 4, [GOOD] * 3 + [BAD])
     assert (judgement.verdict, judgement.score) == ("fail", 0.75)
     assert judgement.message == (
-        "adapter 75% valid, base 100%, delta -25.0 points, 0% wrong tool names, no calibration: "
+        "may be chance: adapter 75% valid, base 100%, delta -25.0 points, 0% wrong tool names, no calibration: "
         "none was run; missed: delta -25.0 points is under the limit of -5.0"
     )
 
@@ -176,7 +178,7 @@ def test_a_suite_of_cases_without_a_call_passes_or_fails_by_abstention(floor, ve
     trials = quiet([BAD] * 4, [BAD] * 3 + [GOOD])
     judgement = judge(trials, samples={1.0: SILENT}, limits=Limits(assert_abstention_gte=floor))
     assert judgement.verdict == verdict
-    rates = "no case asks for a call; adapter makes none in 75% of the cases, base in 100%"
+    rates = "may be chance: no case asks for a call; adapter makes none in 75% of the cases, base in 100%"
     missed = "; missed: 75% abstention is under the limit of 76%"
     assert judgement.message == rates + (missed if verdict == "fail" else "")
     assert {judgement.score, judgement.raw, judgement.z_score, judgement.base_value, judgement.ci_95} == {None}
@@ -259,12 +261,77 @@ def test_ranks_without_a_z_are_left_out():
 
 def test_the_exact_chance_that_null_adapters_do_as_well_is_that_of_the_deciding_rank():
     samples = {4.0: NullSample((2, 2, 2), 2), 1.0: SILENT}
-    null = run([GOOD] * 12, [GOOD] * 12, samples=samples).evidence.null
+    null = run([GOOD] * 12, [GOOD] * 12, samples=samples, nulls_on_cases=True).evidence.null
     # 1 / C(18, 6): all twelve valid answers of eighteen fell to the adapter.
     assert null.p_value == pytest.approx(1 / 18564)
     assert null.samples == {"rank_4.00": samples[4.0], "rank_1.00": SILENT}
-    assert run([GOOD], [GOOD]).evidence.null.p_value is None
-    assert judge([], samples=samples).evidence.null.p_value is None
+    assert run([GOOD], [GOOD], nulls_on_cases=True).evidence.null.p_value is None
+    assert judge([], samples=samples, nulls_on_cases=True).evidence.null.p_value is None
+
+
+def test_null_adapters_that_answered_other_questions_are_not_compared_case_by_case():
+    assert run([GOOD] * 12, [GOOD] * 12, samples={1.0: SILENT}).evidence.null.p_value is None
+
+
+# 0 of 6 valid: a standard deviation of 18 %, so that 3 of them are 54.6 %.
+
+
+def shares(base, ft, n=70):
+    return [GOOD] * base + [BAD] * (n - base), [GOOD] * ft + [BAD] * (n - ft)
+
+
+@pytest.mark.parametrize(("base", "ft"), [(35, 35), (38, 34), (1, 1)])
+def test_a_base_that_misses_the_limit_itself_excuses_an_adapter_that_misses_it_too(base, ft):
+    judgement = run(*shares(base, ft), samples={1.0: SILENT}, limits=Limits(assert_validity_delta_gte=-0.1))
+    assert (judgement.verdict, judgement.z_score, judgement.evidence.z_by_rank) == ("pass", None, None)
+    null = judgement.evidence.null
+    assert null.base_z == pytest.approx(base / 70 / math.sqrt(13 / 392))
+    assert (null.usable, null.mean, null.n) == (False, 0.0, 3)
+    assert null.why == f"the base itself is only z = {math.floor(10 * null.base_z) / 10:.1f} above the nulls"
+    assert null.why in judgement.message
+
+
+def test_the_other_limits_still_decide_where_the_base_misses_that_on_z():
+    judgement = run(*shares(35, 20), samples={1.0: SILENT})
+    assert (judgement.verdict, judgement.z_score) == ("fail", None)
+
+
+def test_an_adapter_that_reaches_the_limit_has_its_z_whatever_the_base_does():
+    judgement = run(*shares(35, 60), samples={1.0: SILENT})
+    assert judgement.verdict == "pass"
+    assert judgement.z_score == pytest.approx(60 / 70 / math.sqrt(13 / 392))
+    assert judgement.evidence.null.base_z < 3 < judgement.z_score
+
+
+@pytest.mark.parametrize(("base", "ft"), [(70, 30), (0, 30), (0, 0)])
+def test_a_base_that_reaches_it_or_makes_no_valid_call_is_no_excuse(base, ft):
+    judgement = run(*shares(base, ft), samples={1.0: SILENT}, limits=Limits(assert_validity_delta_gte=-1.0))
+    assert judgement.verdict == "fail"
+    assert judgement.z_score is not None
+    assert judgement.evidence.null.base_z == pytest.approx(base / 70 / math.sqrt(13 / 392))
+
+
+def test_given_statistics_are_judged_as_they_are_whatever_the_base_does():
+    judgement = run(*shares(35, 35), calibrations={1.0: Calibration(0.0, 0.2, 3)})
+    assert (judgement.verdict, judgement.z_score, judgement.evidence.null.base_z) == ("fail", 2.5, 2.5)
+
+
+def test_the_bases_own_z_is_told_where_z_is_not_judged():
+    harmless = run([GOOD] * 4, [GOOD] * 4, samples={1.0: NullSample((1, 2, 1), 2)}).evidence.null
+    assert (harmless.usable, harmless.base_z) == (False, pytest.approx(1.0, abs=0.1))
+    assert run([GOOD], [GOOD]).evidence.null.base_z is None
+
+
+def test_an_adapter_identical_to_a_base_of_half_valid_calls_no_longer_fails_in_four_runs_of_five():
+    rng = np.random.default_rng(7)
+    failed = {"with": 0, "without": 0}
+    for valid in rng.binomial(70, 0.5, size=100):  # one run each
+        texts = shares(int(valid), int(valid))
+        failed["with"] += run(*texts, samples={1.0: SILENT}).verdict == "fail"
+        given_stats = {1.0: Calibration(0.0, math.sqrt(13 / 392), 3)}
+        failed["without"] += run(*texts, calibrations=given_stats).verdict == "fail"
+    assert failed["with"] == 0
+    assert 70 <= failed["without"] <= 90
 
 
 SAMPLES = st.dictionaries(
@@ -319,7 +386,7 @@ def test_other_limits_may_make_null_adapters_say_more_or_less():
 
 def test_the_evidence_carries_the_names_of_the_report():
     judgement = run([GOOD, BAD], [GOOD, GOOD], calibrations={1.0: NULLS, 0.5: NULLS})
-    evidence = judgement.evidence.model_dump(exclude={"paired", "power"})
+    evidence = judgement.evidence.model_dump(exclude={"paired", "power", "certainty"})
     z = pytest.approx(4.5)
     assert {name: value for name, value in evidence.items() if value is not None} == {
         "json_valid_rate_base": 0.5,
@@ -337,6 +404,7 @@ def test_the_evidence_carries_the_names_of_the_report():
             "rates": (0.1, 0.1, 0.1),
             "usable": True,
             "why": None,
+            "base_z": pytest.approx(2.0),
             "p_value": None,
             "on": None,
             "match": None,
@@ -344,6 +412,8 @@ def test_the_evidence_carries_the_names_of_the_report():
         },
         "outcomes": {"base": {"valid": 1, "no_call": 1}, "ft": {"valid": 2}},
         "transitions": {"valid": {"valid": 1}, "no_call": {"valid": 1}},
+        "grade": "may_be_chance",
+        "hallucination_rate_base": 0.0,
         "limits": asdict(Limits()),
         "weight": 1.0,
     }
@@ -370,7 +440,7 @@ def test_outcomes_transitions_and_paired_tests_tell_what_changed():
 def test_ten_cases_cannot_exclude_a_drop_of_five_points_and_say_how_many_could():
     power = run([GOOD] * 10, [GOOD] * 10).evidence.power
     assert power.inconclusive is True
-    assert power.cases_needed == 73
+    assert (power.cases_even_odds, power.cases_needed) == (73, 325)
     assert power.detectable_drop == detectable_drop(10, 10)
     assert run([GOOD] * 73, [GOOD] * 73).evidence.power.inconclusive is False
 
@@ -386,6 +456,20 @@ def test_without_cases_nothing_is_said_of_change_or_power():
 def changes(pairs):
     evidence = judge([Trial(came_out(base), came_out(ft)) for base, ft in pairs]).evidence
     return evidence.outcomes, evidence.transitions
+
+
+def test_the_bases_own_wrong_names_are_told_beside_the_adapters():
+    evidence = run([OTHER, GOOD, GOOD, BAD], [OTHER, OTHER, GOOD, GOOD]).evidence
+    assert (evidence.hallucination_rate_base, evidence.hallucination_rate) == (1 / 3, 1 / 2)
+    assert run([BAD], [GOOD]).evidence.hallucination_rate_base is None
+
+
+def test_measured_flips_stand_in_the_evidence_and_make_the_chance_of_a_fail():
+    flips = Flips(answers=0.5, outcomes=0.25, cases=4, width=1)
+    evidence = run([GOOD] * 12, [GOOD] * 12, flips=flips).evidence
+    assert (evidence.flips, evidence.power.flip_rate) == (flips, 0.3)
+    assert evidence.power.chance_of_fail == pytest.approx(1 - 0.7**12)
+    assert run([GOOD], [GOOD]).evidence.flips is None
 
 
 def test_outcomes_are_counted_the_most_frequent_first():
@@ -497,7 +581,12 @@ def test_a_z_too_large_for_a_float_decides_and_is_then_nulled():
     judgement = run([GOOD], [GOOD], calibrations={1.0: absurd})
     assert (judgement.verdict, judgement.z_score) == ("fail", None)
     assert judgement.score == pytest.approx(0.7)
-    assert judgement.evidence.defensively_nulled == ("z_score", "z_by_rank.rank_1.00")
+    assert judgement.evidence.defensively_nulled == (
+        "z_score",
+        "z_by_rank.rank_1.00",
+        "null.base_z",
+        "certainty.assert_z_gte.interval_95",
+    )
     assert judgement.evidence.z_by_rank == {"rank_1.00": None}
 
 

@@ -86,12 +86,15 @@ Examples:
 
 \b
 Exit codes: 0 B is not worse, 1 B is worse, 2 bad input, or nothing in common.
-B is worse when, in a probe that both have,
-  - its adapter makes fewer valid calls on the shared cases than A's, by more
-    than B's limit assert_validity_delta_gte (-0.05);
-  - its wrong tool names are over B's limit assert_hallucination_lte (0.10),
-    and A's were not;
-  - or its verdict is fail or error where A's was pass."""
+Both are judged on the shared cases, by what check counts. B is worse when, in
+a probe that both have,
+  - its valid calls, adapter less base, are fewer than A's, by more than B's
+    limit assert_validity_delta_gte (-0.05);
+  - its wrong tool names are more than A's, and over B's limit
+    assert_hallucination_lte (0.10);
+  - or its verdict is fail or error where A's was pass.
+It says where that may be chance (McNemar p of 0.05 or more); the exit code
+is 1 all the same."""
 
 
 @click.command(epilog=DIFF_EPILOG)
@@ -106,7 +109,8 @@ def diff(
 ) -> None:
     """Compare two reports, A and B: figures, verdicts, and the cases that flipped.
 
-    Cases are matched by the name of their probe and their id. Says so when models, cases or settings differ.
+    Cases are matched by the name of their probe, their id and their question. Says so when models, cases or settings
+    differ.
     """
     from loracheck.report.diff import diff as compare
     from loracheck.report.diff.show import show_diff, to_json

@@ -10,16 +10,17 @@ from loracheck.cases.entries import NullAdapterEntry
 from loracheck.engine import AdapterUse, NullAdapter, Prompt, View
 from loracheck.models.null import noise_std
 from loracheck.probes.probe import Answers, NullViews, Probe, Questions, Step, Views
-from loracheck.probes.reading import expectation_of
+from loracheck.probes.reading import answer_to, expectation_of
 from loracheck.results import NullAdapterEvidence, ProbeReport
-from loracheck.scoring import Answer, NullSample, read_answer
+from loracheck.scoring import NullSample
 from loracheck.scoring.calibrate import rank_name
-from loracheck.scoring.dialects import PLAIN
+from loracheck.scoring.spoken import Reader
 
 SENTINEL_TOKENS = 256
 SENTINELS = (
     Case(
         id="search_web",
+        max_new_tokens=SENTINEL_TOKENS,
         prompt="Search the web for the capital of France.",
         tool_spec=Tool(
             name="search_web",
@@ -28,6 +29,7 @@ SENTINELS = (
     ),
     Case(
         id="calculator",
+        max_new_tokens=SENTINEL_TOKENS,
         prompt="Add 2 and 2.",
         tool_spec=Tool(
             name="calculator",
@@ -48,6 +50,10 @@ class NullAdapterProbe(Probe[NullAdapterEntry]):
     kind = "null_adapter"
     entry = NullAdapterEntry
 
+    def cases(self, entry: NullAdapterEntry) -> Sequence[Case]:
+        """The sentinels are put to the model the way the suite's cases are."""
+        return SENTINELS if entry.on == "sentinels" else ()
+
     def plan(
         self,
         entry: NullAdapterEntry,
@@ -55,14 +61,12 @@ class NullAdapterProbe(Probe[NullAdapterEntry]):
         views: Views,
         nulls: NullViews | None,  # noqa: ARG002 - the last baseline counts
     ) -> Step[NullAdapterEntry]:
-        # They are asked as bare text, whatever the cases are asked as.
-        sentinels = tuple(Prompt(case.id, case.question, SENTINEL_TOKENS) for case in SENTINELS)
-        made = NullViews(entry, _null_views(entry, views), sentinels if entry.on == "sentinels" else None)
+        made = NullViews(entry, _null_views(entry, views), prompts or None)
         return Step(entry, prompts, null_questions(made, made.sentinels or ()), made)
 
-    def judge(self, step: Step[NullAdapterEntry], answers: Answers, views: Views) -> ProbeReport:  # noqa: ARG002
+    def judge(self, step: Step[NullAdapterEntry], answers: Answers, views: Views) -> ProbeReport:
         entry, nulls = step.entry, step.nulls
-        samples = sentinel_samples(nulls, answers) if nulls and nulls.sentinels else None
+        samples = sentinel_samples(nulls, answers, views.reader) if nulls and nulls.sentinels else None
         answered = ", which answer the cases of each probe" if samples is None else ""
         return ProbeReport(
             name=entry.name,
@@ -85,19 +89,19 @@ def null_questions(nulls: NullViews, prompts: tuple[Prompt, ...]) -> tuple[Quest
     return tuple(Questions(view, prompts) for views in nulls.views.values() for view in views if prompts)
 
 
-def sentinel_samples(nulls: NullViews, answers: Answers) -> dict[float, NullSample]:
-    return null_samples(nulls, answers, nulls.sentinels or (), SENTINELS, PLAIN)
+def sentinel_samples(nulls: NullViews, answers: Answers, reader: Reader) -> dict[float, NullSample]:
+    return null_samples(nulls, answers, nulls.sentinels or (), SENTINELS, reader)
 
 
 def null_samples(
-    nulls: NullViews, answers: Answers, prompts: Sequence[Prompt], cases: Sequence[Case], dialect: str
+    nulls: NullViews, answers: Answers, prompts: Sequence[Prompt], cases: Sequence[Case], reader: Reader
 ) -> dict[float, NullSample]:
     """How many valid calls each null adapter made, by rank multiplier."""
 
     def valid(view: View) -> int:
         return sum(
-            read_answer(expectation_of(case), Answer(answer.text, answer.truncated), None, dialect).valid
-            for case, answer in zip(cases, answers.of(view, prompts), strict=True)
+            reader.read(expectation_of(case), answer_to(prompt, answer), None).valid
+            for case, prompt, answer in zip(cases, prompts, answers.of(view, prompts), strict=True)
         )
 
     return {rank: NullSample(tuple(map(valid, views)), len(prompts)) for rank, views in nulls.views.items()}
@@ -109,6 +113,8 @@ def _null_views(entry: NullAdapterEntry, views: Views) -> Mapping[float, tuple[V
         # Said here, and not by the engine once everybody else has answered.
         for rank in entry.rank_multipliers:
             noise_std(entry.init_scale, rank)
+    # There are always as many sentinels, so their steps need no rows for more.
+    width = len(SENTINELS) if entry.on == "sentinels" else None
     own = views.base.adapters
     under_test = views.tuned.adapters[len(own) :]
 
@@ -127,6 +133,6 @@ def _null_views(entry: NullAdapterEntry, views: Views) -> Mapping[float, tuple[V
             for place, use in enumerate(under_test)
             if isinstance(use.source, Path)
         )
-        return View(f"null {run + 1}/{entry.runs}", views.tuned.model, own + nulls)
+        return View(f"null {run + 1}/{entry.runs}", views.tuned.model, own + nulls, width)
 
     return {rank: tuple(view(rank, run) for run in range(entry.runs)) for rank in entry.rank_multipliers}

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
+from loracheck.cases.case import Case
 from loracheck.cases.entries import Entry, NullAdapterEntry
 from loracheck.engine import Completion, Prompt, View
 from loracheck.results import ProbeReport
 from loracheck.scoring.dialects import Detection
+from loracheck.scoring.spoken import Reader
 
 E = TypeVar("E", bound=Entry)
 
@@ -33,9 +35,20 @@ class Views:
 
     base: View
     tuned: View
-    dialect: Detection
+    asked: Detection
+    """The dialect that the prompts ask for."""
+    read_as: str | None
+    """The one dialect to read answers in; None where the asked and the spoken one count."""
     strict_schema: bool
     seed: int
+    again: View | None = None
+    """The base once more, at a decode width that makes it round otherwise; None where nobody asked for that."""
+    spoken: str | None = None
+    """The dialect that the base writes; None until it has answered."""
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self.asked.name, self.spoken or self.asked.name, self.read_as)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +150,10 @@ class Probe(Words, ABC, Generic[E]):
     kind: ClassVar[str]
     entry: ClassVar[type[Entry]]
     """The entry of the suite file that it is for."""
+
+    def cases(self, entry: E) -> Sequence[Case]:
+        """What is put to the model, in the order of the prompts that `plan` gets."""
+        return entry.asks
 
     @abstractmethod
     def plan(self, entry: E, prompts: tuple[Prompt, ...], views: Views, nulls: NullViews | None) -> Step[E]:

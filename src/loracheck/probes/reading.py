@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import fields, replace
+from typing import Any
 
 from loracheck.cases.case import Case
 from loracheck.engine import Completion, Prompt
+from loracheck.probes.probe import Answers, Step, Views
 from loracheck.results import CaseReport, ViewAnswer
-from loracheck.scoring import Answer, Expectation, read_answer
-from loracheck.scoring.dialects import other_dialect
+from loracheck.scoring import Answer, Expectation
+from loracheck.scoring.dialects import opens_thinking
 from loracheck.scoring.outcome import differs_at
+from loracheck.scoring.spoken import Reader, spoken_in
 
 
 def expectation_of(case: Case) -> Expectation:
     tools = tuple(tool.spec() for tool in case.surface)
     wanted = next((tool for tool in tools if tool["name"] == case.gold), tools[0])
-    return Expectation(wanted, case.gold, tools, case.gold_arguments)
+    return Expectation(
+        wanted,
+        case.gold,
+        tools,
+        case.gold_arguments,
+        accepted_names=case.accepted_names,
+        several=case.expected_calls if case.gold_calls is not None else None,
+        order=case.order,
+    )
+
+
+def answer_to(prompt: Prompt, completion: Completion) -> Answer:
+    return Answer(completion.text, completion.truncated, opens_thinking(prompt.text))
+
+
+def having_heard_the_base(views: Views, steps: Iterable[Step[Any]], answers: Answers) -> Views:
+    """With the dialect that the base speaks, in all cases of a plan that expect a call."""
+    asked = (
+        prompt
+        for step in steps
+        # Null adapters have prompts, and no cases of the user's.
+        for case, prompt in zip(step.entry.asks, step.prompts, strict=False)
+        if case.expects_call
+    )
+    spoken = (answer_to(prompt, answer) for prompt in asked if (answer := answers.find(views.base, prompt)))
+    return replace(views, spoken=spoken_in(spoken, views.asked.name))
 
 
 def read_case(
@@ -26,11 +54,17 @@ def read_case(
     tuned: Completion,
     *,
     allowed_tools: Collection[str] | None,
-    dialect: str,
+    reader: Reader,
     strict: bool,
 ) -> CaseReport:
     """What both views made of a case."""
     expected = expectation_of(case)
+
+    def read(completion: Completion) -> ViewAnswer:
+        reading = reader.read(expected, answer_to(prompt, completion), allowed_tools, strict=strict)
+        facts = {field.name: getattr(reading, field.name) for field in fields(reading)}
+        return ViewAnswer(text=completion.text, tokens=len(completion.tokens), **facts)
+
     return CaseReport(
         id=case.id,
         prompt=case.question,
@@ -38,17 +72,8 @@ def read_case(
         gold_tool_name=case.gold,
         expect=case.expect,
         gold_arguments=case.gold_arguments,
-        base=_read(expected, base, allowed_tools, dialect, strict=strict),
-        ft=_read(expected, tuned, allowed_tools, dialect, strict=strict),
+        gold_calls=case.expected_calls if case.gold_calls is not None else None,
+        base=read(base),
+        ft=read(tuned),
         differs_at=differs_at(base.text, tuned.text),
     )
-
-
-def _read(
-    expected: Expectation, answer: Completion, allowed_tools: Collection[str] | None, dialect: str, *, strict: bool
-) -> ViewAnswer:
-    reading = read_answer(expected, Answer(answer.text, answer.truncated), allowed_tools, dialect, strict=strict)
-    if reading.call is None:
-        reading = replace(reading, dialect=other_dialect(answer.text, dialect))
-    read = {field.name: getattr(reading, field.name) for field in fields(reading)}
-    return ViewAnswer(text=answer.text, tokens=len(answer.tokens), **read)

@@ -12,13 +12,13 @@ from loracheck.engine import Completion, Prompt
 from loracheck.probes import tool_use_words as words
 from loracheck.probes.null_adapter import null_questions, null_samples, sentinel_samples
 from loracheck.probes.probe import Answers, NullViews, Probe, Questions, Reason, Row, Step, Views
-from loracheck.probes.reading import read_case
+from loracheck.probes.reading import answer_to, expectation_of, read_case
 from loracheck.results import CaseReport, ProbeReport
 from loracheck.scoring import Calibration, Limits, NullSample, Trial, judge
-from loracheck.scoring.calibrate import unless_saturated
-from loracheck.scoring.dialects import DIALECTS, Detection
+from loracheck.scoring.calibrate import unless_base_falls_short, unless_saturated
+from loracheck.scoring.dialects import DIALECTS
 from loracheck.scoring.drift import ReadAnswer, measure_drift
-from loracheck.scoring.evidence import DialectUse, Drift
+from loracheck.scoring.evidence import DialectUse, Drift, Flips
 
 
 class ToolUseProbe(Probe[ToolUseEntry]):
@@ -29,6 +29,8 @@ class ToolUseProbe(Probe[ToolUseEntry]):
         self, entry: ToolUseEntry, prompts: tuple[Prompt, ...], views: Views, nulls: NullViews | None
     ) -> Step[ToolUseEntry]:
         questions = [Questions(views.base, prompts, traced=True), Questions(views.tuned, prompts, follows=views.base)]
+        if views.again:
+            questions.append(Questions(views.again, prompts, traced=True))
         if nulls and nulls.sentinels is None:
             questions += null_questions(nulls, tuple(_asked(entry, prompts)))
         return Step(entry, prompts, tuple(questions), nulls)
@@ -37,7 +39,7 @@ class ToolUseProbe(Probe[ToolUseEntry]):
         entry = step.entry
         base, tuned = answers.of(views.base, step.prompts), answers.of(views.tuned, step.prompts)
         cases = tuple(
-            read_case(*parts, allowed_tools=entry.allowed_tools, dialect=views.dialect.name, strict=views.strict_schema)
+            read_case(*parts, allowed_tools=entry.allowed_tools, reader=views.reader, strict=views.strict_schema)
             for parts in zip(entry.cases, step.prompts, base, tuned, strict=True)
         )
         samples = self._samples(step, answers, views)
@@ -46,11 +48,13 @@ class ToolUseProbe(Probe[ToolUseEntry]):
             cases,
             limits=entry.limits,
             seed=views.seed,
+            flips=_flips(step, cases, answers, views),
             samples=samples,
+            nulls_on_cases=step.nulls is not None and step.nulls.sentinels is None,
             no_calibration_why="no case asks for a call" if step.nulls else "the suite has no null_adapter probe",
             beside={
                 "drift": _drift(cases, base, tuned),
-                "dialect": _dialect_use(cases, views.dialect),
+                "dialect": _dialect_use(cases, views),
                 "weight": entry.weight,
                 "allowed_tools": entry.allowed_tools,
             },
@@ -65,6 +69,8 @@ class ToolUseProbe(Probe[ToolUseEntry]):
             report.cases,
             limits=replace(evidence.limits, **limits),
             seed=seed,
+            flips=evidence.flips,
+            nulls_on_cases=null.on == "cases",
             samples={float(name.removeprefix("rank_")): sample for name, sample in null.samples.items()},
             calibrations=None if null.samples or null.mean is None else {1.0: _calibration_of(report, limits)},
             no_calibration_why=null.why,
@@ -93,14 +99,14 @@ class ToolUseProbe(Probe[ToolUseEntry]):
         if step.nulls is None or not asked:
             return {}
         if step.nulls.sentinels is not None:
-            return sentinel_samples(step.nulls, answers)
+            return sentinel_samples(step.nulls, answers, views.reader)
         cases = list(_asked(step.entry, step.entry.cases))
-        return null_samples(step.nulls, answers, asked, cases, views.dialect.name)
+        return null_samples(step.nulls, answers, asked, cases, views.reader)
 
 
 def _asked(entry: ToolUseEntry, aligned: Sequence[Any]) -> Iterable[Any]:
     """Of what stands beside each case, that of the cases which expect a call."""
-    return (each for case, each in zip(entry.cases, aligned, strict=True) if case.expect == "call")
+    return (each for case, each in zip(entry.cases, aligned, strict=True) if case.expects_call)
 
 
 def _judged(
@@ -109,7 +115,9 @@ def _judged(
     *,
     limits: Limits,
     seed: int,
+    flips: Flips | None,
     samples: Mapping[float, NullSample],
+    nulls_on_cases: bool,
     calibrations: Mapping[float, Calibration] | None = None,
     no_calibration_why: str | None,
     beside: dict[str, Any],
@@ -117,11 +125,13 @@ def _judged(
 ) -> ProbeReport:
     """The report on cases that have been read; `beside` is evidence that no limit looks at."""
     judgement = judge(
-        [Trial(case.base.reading, case.ft.reading, case.expect == "call") for case in cases],
+        [Trial(case.base.reading, case.ft.reading, case.expects_call) for case in cases],
         samples=samples,
         calibrations=calibrations,
         no_calibration_why=no_calibration_why,
+        nulls_on_cases=nulls_on_cases,
         limits=limits,
+        flips=flips,
         seed=seed,
     )
     null = judgement.evidence.null.model_copy(update=nulls)
@@ -143,9 +153,10 @@ def _judged(
 
 def _calibration_of(report: ProbeReport, limits: Mapping[str, float]) -> Calibration:
     """For reports that do not hold each null adapter's answers: their statistics are enough for one z."""
-    null = report.comparison.null
-    floor = replace(report.comparison.limits, **limits).assert_z_gte
-    return unless_saturated(Calibration(null.mean, null.std, null.n, null.rates or ()), floor)
+    evidence = report.comparison
+    null, floor = evidence.null, replace(evidence.limits, **limits).assert_z_gte
+    calibration = unless_saturated(Calibration(null.mean, null.std, null.n, null.rates or ()), floor)
+    return unless_base_falls_short(calibration, evidence.json_valid_rate_base, evidence.json_valid_rate_ft, floor)
 
 
 def _drift(cases: Sequence[CaseReport], base: Sequence[Completion], tuned: Sequence[Completion]) -> Drift | None:
@@ -168,25 +179,57 @@ def _drift(cases: Sequence[CaseReport], base: Sequence[Completion], tuned: Seque
     )
 
 
-def _dialect_use(cases: Sequence[CaseReport], read_in: Detection) -> DialectUse:
-    """Which dialect the answers were read in, and which others they slipped into."""
-    base, tuned = (
-        Counter(answer.dialect for answer in answers if answer.dialect)
-        for answers in ([case.base for case in cases], [case.ft for case in cases])
+def _flips(step: Step[ToolUseEntry], cases: Sequence[CaseReport], answers: Answers, views: Views) -> Flips | None:
+    """What the base made of the cases that expect a call when it was asked them once more."""
+    if views.again is None:
+        return None
+    entry = step.entry
+    asked = list(_asked(entry, list(zip(entry.cases, step.prompts, cases, strict=True))))
+    if not asked:
+        return None
+    first, second = (answers.of(view, [prompt for _, prompt, _ in asked]) for view in (views.base, views.again))
+    outcomes = [
+        views.reader.read(expectation_of(case), answer_to(prompt, answer), entry.allowed_tools).outcome
+        for (case, prompt, _), answer in zip(asked, second, strict=True)
+    ]
+    return Flips(
+        answers=sum(a.tokens != b.tokens for a, b in zip(first, second, strict=True)) / len(asked),
+        outcomes=sum(read.base.outcome != now for (*_, read), now in zip(asked, outcomes, strict=True)) / len(asked),
+        cases=len(asked),
+        width=views.again.width,
+        rounded_alike=all(a.trace is not None and a.trace == b.trace for a, b in zip(first, second, strict=True)),
     )
-    switched = Counter(case.ft.dialect for case in cases if case.ft.dialect and not case.base.dialect)
-    message = None
-    if switched:
-        most, times = switched.most_common(1)[0]
-        message = (
-            f"the adapter switched from {DIALECTS[read_in.name].title} to {DIALECTS[most].title} "
-            f"in {times} of {len(cases)} answers"
-        )
+
+
+def _dialect_use(cases: Sequence[CaseReport], views: Views) -> DialectUse:
+    """How calls are asked for, how each view writes them, and which ways of writing them do not count."""
+    base, tuned = [case.base for case in cases], [case.ft for case in cases]
     return DialectUse(
-        name=read_in.name,
-        title=DIALECTS[read_in.name].title,
-        why=read_in.why,
-        base_drift=dict(base.most_common()),
-        ft_drift=dict(tuned.most_common()),
-        message=message,
+        name=views.asked.name,
+        title=DIALECTS[views.asked.name].title,
+        why=views.asked.why,
+        spoken=views.spoken,
+        read_as=views.read_as,
+        base_counts=_counted(case.base.written_in for case in cases if case.expects_call),
+        ft_counts=_counted(case.ft.written_in for case in cases if case.expects_call),
+        base_drift=_counted(answer.dialect for answer in base),
+        ft_drift=_counted(answer.dialect for answer in tuned),
+        message=_switched(cases, views),
+    )
+
+
+def _counted(names: Iterable[str | None]) -> dict[str, int]:
+    return dict(Counter(name for name in names if name).most_common())
+
+
+def _switched(cases: Sequence[CaseReport], views: Views) -> str | None:
+    """Says so where the adapter gave up the way its base writes calls."""
+    switched = Counter(case.ft.dialect for case in cases if case.ft.dialect and not case.base.dialect)
+    if not switched:
+        return None
+    most, times = switched.most_common(1)[0]
+    before = views.read_as or views.spoken or views.asked.name
+    return (
+        f"the adapter switched from {DIALECTS[before].title} to {DIALECTS[most].title} "
+        f"in {times} of {len(cases)} answers"
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from loracheck.probes import certainty_words, dialect_words
 from loracheck.probes.probe import Reason, Row
-from loracheck.results import ProbeReport
-from loracheck.scoring.dialects import DIALECTS
-from loracheck.scoring.evidence import DialectUse, Drift, PairedTest
-from loracheck.scoring.limits import LimitCheck
-from loracheck.text import cut, percent, points, signed, small, visible
+from loracheck.results import ProbeReport, ViewAnswer
+from loracheck.scoring.evidence import Drift, PairedTest
+from loracheck.scoring.limits import LimitCheck, is_exactly_at
+from loracheck.scoring.statistics import wilson
+from loracheck.text import cut, interval_points, percent, points, signed, small, visible
 
 FEW_CASES = 8
 
@@ -30,26 +31,34 @@ def rows(report: ProbeReport) -> Iterator[Row]:
     evidence = report.comparison
     checks = evidence.checks(report.z_score)
     valid, names = checks["assert_validity_delta_gte"], checks["assert_hallucination_lte"]
-    rates = percent(report.base_value), percent(report.ft_value)
+    null, rates = evidence.null, (percent(report.base_value), percent(report.ft_value))
+    named_base = "" if evidence.hallucination_rate_base is None else percent(evidence.hallucination_rate_base)
     yield Row("valid calls", *rates, points(valid.value), f"at least {points(valid.bound)}", valid.kept)
-    yield Row("wrong tool names", "", percent(names.value), "", f"at most {percent(names.bound)}", names.kept)
+    yield Row("wrong tool names", named_base, percent(names.value), "", f"at most {percent(names.bound)}", names.kept)
     yield _null_row(report, checks["assert_z_gte"])
-    if evidence.null.p_value is not None:
-        yield Row("p against nulls", limit=f"not judged; exact, one-sided {small(evidence.null.p_value)}")
+    # Sentinels are other questions than the cases: there is nothing to compare.
+    if null.p_value is not None and null.on == "cases":
+        yield Row("p against nulls", limit=f"not judged; exact, one-sided {small(null.p_value)}")
     pairs = "–" if evidence.num_arg_pairs_compared is None else evidence.num_arg_pairs_compared
     drift = percent(evidence.mean_arg_disagreement)
     yield Row("argument drift", adapter=drift, limit=f"not judged; {pairs} pairs compared")
     if evidence.exact_arguments_ft is not None:
         yield _optional("exact arguments", evidence.exact_arguments_base, checks["assert_exact_arguments_gte"])
+    if several := evidence.several:
+        note = f"; {several.cases} cases with several calls"
+        yield _optional("all calls right", several.right_base, checks["assert_all_calls_gte"], note)
+        yield Row("calls missing", str(several.missing_base), str(several.missing_ft), limit="not judged")
+        yield Row("calls too many", str(several.extra_base), str(several.extra_ft), limit="not judged")
     if evidence.strict:
         yield Row("strict schema", percent(evidence.strict.base), percent(evidence.strict.ft), limit="not judged")
     if evidence.abstention:
         asked = "–" if evidence.abstention.cases is None else evidence.abstention.cases
         note = f"; {asked} cases that fit no tool"
         yield _optional("abstains", evidence.abstention.base, checks["assert_abstention_gte"], note)
-    if report.ci_95:
-        low, high = report.ci_95
-        of = len(report.cases) if evidence.num_cases is None else evidence.num_cases
+    of = len(report.asked) if evidence.num_cases is None else evidence.num_cases
+    if of and report.ft_value is not None and 0 <= report.ft_value <= 1:
+        # Not the report's own interval, a bootstrap that has no width where all answers are alike.
+        low, high = wilson(report.ft_value, of)
         yield Row("95% interval", limit=f"{percent(low, 0)} to {percent(high, 0)} of {of} cases valid")
 
 
@@ -61,11 +70,12 @@ def _optional(name: str, base: float | None, check: LimitCheck, note: str = "") 
 
 def _null_row(report: ProbeReport, check: LimitCheck) -> Row:
     null = report.comparison.null
+    base = "" if null.base_z is None else signed(null.base_z)
     if report.z_score is None:
         why = visible(cut(null.why, 300)) if null.why else "no null adapters"
-        return Row("z against nulls", adapter="–", limit=f"not judged: {why}")
+        return Row("z against nulls", base, "–", limit=f"not judged: {why}")
     limit = f"at least {signed(check.bound)}; nulls: {percent(null.mean, 0)} ± {percent(null.std, 0)}"
-    return Row("z against nulls", "", signed(report.z_score), "", limit, check.kept)
+    return Row("z against nulls", base, signed(report.z_score), "", limit, check.kept)
 
 
 # Reasons
@@ -73,29 +83,48 @@ def _null_row(report: ProbeReport, check: LimitCheck) -> Row:
 
 def reasons(report: ProbeReport) -> list[Reason]:
     """Why the verdict is what it is, in the order of the limits."""
-    if report.verdict == "pass" and report.cases:
+    nothing = report.comparison.compares_nothing and report.verdict in ("pass", "fail")
+    if report.verdict == "pass" and report.cases and not nothing:
         return [_nothing_broke(report)]
     checks = report.comparison.checks(report.z_score) if report.verdict == "fail" else {}
-    missed = [_REASONS[limit](report, check) for limit, check in checks.items() if check.kept is False]
+    missed = [
+        _REASONS[limit](report, check)
+        for limit, check in checks.items()
+        # A z of 0 is no reason of its own where there was nothing to compare.
+        if check.kept is False and (not nothing or limit == "assert_abstention_gte")
+    ]
+    if nothing:
+        return [certainty_words.nothing_compared(report.comparison), *missed]
     return missed or [Reason(report.message)]
 
 
 def _lost(report: ProbeReport, check: LimitCheck) -> Reason:
     asked = report.asked
-    lost = Counter(case.ft.outcome for case in asked if case.base.valid and not case.ft.valid)
-    detail = (
-        f"Valid calls went from {percent(report.base_value)} to {percent(report.ft_value)}, "
-        f"a change of {points(check.value)}; the limit is {points(check.bound)}."
+    lost = Counter(_instead(case.ft) for case in asked if case.base.valid and not case.ft.valid)
+    limit = (
+        ", exactly at the limit: rounding decides"
+        if _is_at_the_limit(report)
+        else f"; the limit is {points(check.bound)}"
     )
+    rates = f"from {percent(report.base_value)} to {percent(report.ft_value)}"
+    detail = f"Valid calls went {rates}, a change of {points(check.value)}{limit}."
     n = lost.total()
     if not n:
         return Reason(detail)
-    instead = ", ".join(
-        f"{times} {_INSTEAD[outcome]}" if len(lost) > 1 else _INSTEAD[outcome]
-        for outcome, times in lost.most_common()
-        if outcome in _INSTEAD
-    )
+    instead = ", ".join(f"{times} {what}" if len(lost) > 1 else what for what, times in lost.most_common())
     return Reason(f"{n} of {len(asked)} calls {'is' if n == 1 else 'are'} lost: {instead}.", detail)
+
+
+def _instead(answer: ViewAnswer) -> str:
+    """What became of a call that is lost."""
+    if answer.dialect:
+        return f"written as {dialect_words.title(answer.dialect)}, which its base does not write"
+    return _INSTEAD.get(answer.outcome, answer.outcome)
+
+
+def _is_at_the_limit(report: ProbeReport) -> bool:
+    test, floor = report.comparison.paired.validity, report.comparison.limits.assert_validity_delta_gte
+    return test is not None and is_exactly_at(test.gained, test.lost, test.n, floor)
 
 
 def _misnamed(report: ProbeReport, check: LimitCheck) -> Reason:
@@ -128,12 +157,27 @@ def _overeager(report: ProbeReport, check: LimitCheck) -> Reason:
     return Reason(f"{loud} of {len(quiet)} requests that fit no tool bring a call.", detail)
 
 
+def _not_all_calls(report: ProbeReport, check: LimitCheck) -> Reason:
+    several = report.comparison.several
+    detail = ""
+    if several:
+        detail = (
+            f"Of the calls that were expected {several.missing_ft} were not made and {several.wrong_arguments_ft} have "
+            f"other arguments; {several.extra_ft} more were made."
+        )
+    share = percent(check.value)
+    return Reason(
+        f"{share} of the answers make all their calls right, and the limit is {percent(check.bound)}.", detail
+    )
+
+
 _REASONS: dict[str, Callable[[ProbeReport, LimitCheck], Reason]] = {
     "assert_validity_delta_gte": _lost,
     "assert_hallucination_lte": _misnamed,
     "assert_z_gte": _near_nulls,
     "assert_exact_arguments_gte": _inexact,
     "assert_abstention_gte": _overeager,
+    "assert_all_calls_gte": _not_all_calls,
 }
 
 
@@ -146,10 +190,14 @@ def _nothing_broke(report: ProbeReport) -> Reason:
             f"{mended} of {total} cases are right with the adapter, none without it.",
             "The base got nothing right, so there was nothing to break.",
         )
-    gained = f"{mended} more are right now." if mended else ""
+    more = [f"{mended} more are right now."] if mended else []
+    if _is_at_the_limit(report):
+        more.append("Valid calls are exactly at the limit: rounding decides.")
     if not broken:
-        return Reason(f"Nothing broke: the {right} of {total} cases the base gets right are still right.", gained)
-    return Reason(f"{broken} of {right} cases the base gets right broke, within the limits.", gained)
+        return Reason(
+            f"Nothing broke: the {right} of {total} cases the base gets right are still right.", " ".join(more)
+        )
+    return Reason(f"{broken} of {right} cases the base gets right broke, within the limits.", " ".join(more))
 
 
 # Paragraphs
@@ -162,12 +210,12 @@ def paragraphs(report: ProbeReport) -> Iterator[str]:
     if validity:
         yield paired_sentence("Valid calls", validity)
     if exact and (validity is None or exact.counts != validity.counts):
-        yield paired_sentence("Exact calls", exact)
-    if too_few := _too_few(report):
-        yield too_few
-    if evidence.power.detectable_drop is not None:
-        drop = 100 * evidence.power.detectable_drop
-        yield f"With this many cases, a drop of {drop:.0f} points or more is found four times out of five."
+        yield paired_sentence("Exact calls", exact, is_first=validity is None)
+    if evidence.several and evidence.several.paired:
+        yield paired_sentence("All calls", evidence.several.paired, is_first=False)
+    if doubt := certainty_words.doubt_about_validity(evidence):
+        yield doubt
+    yield from certainty_words.chances(evidence)
     by_rank = (evidence.z_by_rank or {}).items()
     if len(by_rank) > 1:
         ranks = (f"×{visible(cut(name, 20)).removeprefix('rank_')} {signed(z)}" for name, z in by_rank)
@@ -175,34 +223,26 @@ def paragraphs(report: ProbeReport) -> Iterator[str]:
     if evidence.drift:
         yield from _drift_sentences(evidence.drift)
     if evidence.dialect:
-        yield from _dialect_sentences(evidence.dialect)
+        yield from dialect_words.sentences(evidence.dialect)
 
 
-def paired_sentence(what: str, test: PairedTest) -> str:
-    """What changed case by case, and how sure that is."""
+def paired_sentence(what: str, test: PairedTest, *, is_first: bool = True) -> str:
+    """What changed case by case, and how often chance would split the changed cases like that."""
     change = f"change {points(test.delta, 0)}"
     if test.interval_95:
-        low, high = test.interval_95
-        change += f", 95% interval {100 * low:+.0f} to {100 * high:+.0f}"
-    return f"{what}: {test.lost} lost, {test.gained} gained of {test.n}; {change}; McNemar p {small(test.mcnemar_p)}."
+        change += f", 95% interval {interval_points(*test.interval_95)}"
+    counts = f"{what}: {test.lost} lost, {test.gained} gained of {test.n}; {change}"
+    if test.mcnemar_p is None or not test.lost + test.gained:
+        return f"{counts}."
+    share = certainty_words.how_often(test.mcnemar_p)
+    if not is_first:
+        return f"{counts}; such a split in {share} of checks."
+    would = f"a split this uneven would come up in {share} of checks"
+    return f"{counts}. If changed cases were as likely gained as lost, {would}."
 
 
 def caution(report: ProbeReport) -> str | None:
-    """Too few cases, unless another limit than that on valid calls was missed: more would not change such a verdict."""
-    checks = report.comparison.checks(report.z_score).items()
-    missed_others = any(check.kept is False and limit != "assert_validity_delta_gte" for limit, check in checks)
-    return None if missed_others else _too_few(report)
-
-
-def _too_few(report: ProbeReport) -> str | None:
-    """Says so where too few cases were asked to tell whether valid calls keep their limit."""
-    evidence = report.comparison
-    if not evidence.power.inconclusive:
-        return None
-    floor = points(evidence.limits.assert_validity_delta_gte)
-    doubt = f"Too few cases to be sure: the 95% interval of the change has the limit of {floor} inside."
-    needed = evidence.power.cases_needed
-    return f"{doubt} About {needed:,} cases would settle it." if needed else doubt
+    return certainty_words.caution(report)
 
 
 def _drift_sentences(drift: Drift) -> Iterator[str]:
@@ -217,14 +257,6 @@ def _drift_sentences(drift: Drift) -> Iterator[str]:
         most = drift.moved[0]
         case, before, after = (visible(cut(text, 20)) for text in (most.case, most.base_top, most.ft_top))
         yield f"Most moved: {case}, token {most.position}: “{before}” to “{after}”."
-
-
-def _dialect_sentences(use: DialectUse) -> Iterator[str]:
-    if use.message:
-        yield f"Dialect: {visible(cut(use.message, 300))}."
-    elif use.name not in (None, "json") and use.title:
-        why = f" ({visible(cut(use.why, 200))})" if use.why else ""
-        yield f"Dialect: {visible(cut(use.title, 80))}{why}."
 
 
 # Doubts
@@ -244,11 +276,6 @@ def doubts(report: ProbeReport) -> Iterator[str]:
         yield f"only {len(asked)} cases that expect a call: a verdict needs {FEW_CASES} at the least"
     if evidence.null.rates and not evidence.null.usable:
         yield f"the null adapters say nothing: {evidence.null.why}"
-    use = evidence.dialect
-    if use and use.base_drift and sum(use.base_drift.values()) > len(report.cases) / 2:
-        most = max(use.base_drift, key=use.base_drift.__getitem__)
-        title = DIALECTS[most].title if most in DIALECTS else most
-        yield (
-            f"{use.base_drift[most]} of {len(report.cases)} answers of the base are in the dialect {title} and were "
-            f"read as {use.title}; try --dialect {most}"
-        )
+    if evidence.dialect:
+        yield from dialect_words.doubts(evidence.dialect)
+    yield from dialect_words.cut_off_in_thinking(report.cases)

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from loracheck.errors import InputError
 from loracheck.report import markdown
-from loracheck.report.content import content_of
-from loracheck.results import Report
+from loracheck.report.content import content_of, together
+from loracheck.results import Report, Verdict
 from loracheck.text import cut, visible, visible_lines
 
 # GitHub shows no more of a kind for one step.
 MOST = 10
+
+_ANNOTATED: dict[Verdict, str] = {"fail": "error", "error": "error", "warn": "warning"}
 
 
 def annotations(report: Report) -> Iterator[str]:
@@ -40,10 +42,12 @@ def append_step_summary(report: Report) -> None:
 def _all(report: Report) -> Iterator[str]:
     file = report.provenance.suite_file
     for probe in report.judged:
-        if probe.verdict in ("fail", "error"):
-            content = content_of(probe)
-            lines = (cut(line, 1000) for line in (*content.why, content.caution, report.judged_again_note) if line)
-            yield _annotation("error", file, f"{probe.verdict}: {probe.name}", "\n".join(lines))
+        content = content_of(probe)
+        if content.verdict in _ANNOTATED:
+            said = (*content.why, content.caution, report.judged_again_note, together(report))
+            title = f"{content.verdict}, {content.grade}" if content.grade else content.verdict
+            lines = "\n".join(cut(line, 1000) for line in said if line)
+            yield _annotation(_ANNOTATED[content.verdict], file, f"{title}: {probe.name}", lines)
     for probe in report.judged:
         level = "error" if probe.verdict in ("fail", "error") else "warning"
         for case in probe.broken:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import get_args
 
 from loracheck.probes import words_of
+from loracheck.probes.certainty_words import how_often
 from loracheck.probes.probe import Reason, Row
-from loracheck.results import ProbeReport
+from loracheck.results import ProbeReport, Report, Verdict
 from loracheck.scoring import Evidence, Outcome
+from loracheck.scoring.chance import chance_of_any
+from loracheck.text import cut, small
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 MATRIX_CORNER = "base ↓  adapter →"
@@ -20,6 +23,9 @@ MATRIX_CORNER = "base ↓  adapter →"
 class Content:
     """A probe's report in words and numbers."""
 
+    verdict: Verdict
+    grade: str | None
+    """How sure the verdict is: belongs right beside it."""
     reasons: list[Reason]
     caution: str | None
     """What belongs beside the verdict; it is not said again in the paragraphs."""
@@ -60,12 +66,34 @@ def content_of(probe: ProbeReport) -> Content:
     words = words_of(probe.kind)
     caution = words.caution(probe)
     return Content(
+        verdict=probe.effective_verdict,
+        grade=probe.grade_in_words,
         reasons=words.reasons(probe),
         caution=caution,
         rows=list(words.rows(probe)),
         paragraphs=[paragraph for paragraph in words.paragraphs(probe) if paragraph != caution],
         transitions=_transitions(probe) if isinstance(probe.evidence, Evidence) else None,
     )
+
+
+def together(report: Report) -> str | None:
+    """What chance makes of several probes in one report; None where there is only one."""
+    evidence = [probe.comparison for probe in report.judged]
+    chances = [chance for each in evidence if (chance := each.power.chance_of_fail) is not None]
+    if len(chances) < 2:
+        return None
+    flips = (
+        "answers flip by chance as measured"
+        if any(each.flips for each in evidence)
+        else "1 answer in 50 flips by chance"
+    )
+    tries = f"{len(chances)} probes are {len(chances)} tries: if {flips}, at least one of them"
+    said = f"{tries} FAILs in {how_often(chance_of_any(chances))} of runs."
+    corrected = {name: p for name, p in (report.holm_p or {}).items() if p < 1}
+    if corrected:
+        named = [f"{small(p)} in {cut(name, 40)}" for name, p in sorted(corrected.items(), key=lambda item: item[1])]
+        said += f" Corrected for that (Holm), p is {', '.join(named[:5])}{', …' if len(named) > 5 else ''}."
+    return said
 
 
 def _transitions(probe: ProbeReport) -> Transitions | None:

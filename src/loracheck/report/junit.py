@@ -11,9 +11,10 @@ Each judged probe is a test suite: a test for its verdict, and one for each case
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
-from loracheck.report.content import content_of
+from loracheck.report.content import content_of, together
 from loracheck.results import CaseReport, ProbeReport, Report
 from loracheck.text import cut, visible, visible_lines
 
@@ -25,7 +26,7 @@ def render(report: Report) -> str:
     root = ET.Element("testsuites", name="loracheck")
     for probe in report.judged:
         suite = ET.SubElement(root, "testsuite", name=visible(probe.name))
-        _add_verdict(suite, probe, report.judged_again_note)
+        _add_verdict(suite, probe, (report.judged_again_note, together(report)))
         for case in probe.cases:
             _add_case(suite, probe, case)
         _add_counts(suite, "tests", "failures", "errors", "skipped")
@@ -37,11 +38,11 @@ def render(report: Report) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _add_verdict(suite: ET.Element, probe: ProbeReport, judged_again: str | None) -> None:
+def _add_verdict(suite: ET.Element, probe: ProbeReport, notes: Iterable[str | None]) -> None:
     # The classes of cases are longer by the probe's name, so that no case can have the same class and name.
     test = ET.SubElement(suite, "testcase", classname="loracheck", name=visible(probe.name))
     content = content_of(probe)
-    lines = [judged_again, *content.why, content.caution, probe.message]
+    lines = [*notes, *content.why, content.caution, probe.message]
     text = "\n".join(visible(cut(line, _LETTERS)) for line in dict.fromkeys(lines) if line)
     element = {"fail": "failure", "error": "error", "skip": "skipped"}.get(probe.verdict)
     if element:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from loracheck.probes.probe import Row
-from loracheck.report.content import MATRIX_CORNER, Transitions, content_of
+from loracheck.report.content import MATRIX_CORNER, Content, Transitions, content_of, together
 from loracheck.results import FileRecord, ProbeReport, Report, Verdict
 from loracheck.text import counted, cut, visible, visible_lines
 
@@ -45,23 +45,23 @@ def render(report: Report) -> str:
 
 def _blocks(report: Report) -> Iterator[tuple[str, str]]:
     """Everything above the footer, each block with the kind of thing it is."""
-    probes = report.judged
-    if len(probes) == 1:
-        yield "paragraph", f"## {_headline(probes[0].verdict, probes[0].score)}: {code(probes[0].name)}"
-    else:
+    probes = [(probe, content_of(probe)) for probe in report.judged]
+    if len(probes) != 1:
         yield "paragraph", f"## {_headline(report.verdict, report.score)}"
-    if report.judged_again_note:
-        yield "paragraph", f"> {prose(report.judged_again_note)}"
+    else:
+        yield "paragraph", f"## {_headline_of(*probes[0])}"
+    for note in (report.judged_again_note, together(report)):
+        if note:
+            yield "paragraph", f"> {prose(note)}"
     for warning in report.warnings:
         yield "warning", f"> ⚠️ {prose(warning)}"
-    for probe in probes:
+    for probe, content in probes:
         if len(probes) > 1:
-            yield "paragraph", f"### {_headline(probe.verdict, probe.score)}: {code(probe.name)}"
-        yield from _probe(probe)
+            yield "paragraph", f"### {_headline_of(probe, content)}"
+        yield from _probe(probe, content)
 
 
-def _probe(probe: ProbeReport) -> Iterator[tuple[str, str]]:
-    content = content_of(probe)
+def _probe(probe: ProbeReport, content: Content) -> Iterator[tuple[str, str]]:
     yield "paragraph", f"**Why:** {' '.join(map(prose, content.why))}"
     if content.caution:
         yield "paragraph", f"> ⚠️ {prose(content.caution)}"
@@ -76,6 +76,11 @@ def _probe(probe: ProbeReport) -> Iterator[tuple[str, str]]:
 
 def _headline(verdict: Verdict, score: float | None) -> str:
     return f"{_MARKS[verdict]} loracheck {verdict.upper()}{'' if score is None else f', score {score:.2f}'}"
+
+
+def _headline_of(probe: ProbeReport, content: Content) -> str:
+    grade = f", {content.grade}" if content.grade else ""
+    return f"{_headline(content.verdict, probe.score)}{grade}: {code(probe.name)}"
 
 
 def _rows_table(rows: Iterable[Row]) -> str:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loracheck.probes.probe import Row
-from loracheck.report.content import MATRIX_CORNER, Transitions, content_of
+from loracheck.report.content import MATRIX_CORNER, Content, Transitions, content_of, together
 from loracheck.results import CaseReport, ProbeReport, Report, Verdict
 from loracheck.text import visible
 
@@ -47,12 +47,16 @@ def show(report: Report, console: Console | None = None, *, examples: int = 10, 
     console = console or plain_console(color)
     probes = report.judged
     for probe in probes:
-        _print_verdict(probe, probe.name, report.judged_again_note if len(probes) == 1 else None, console)
-        _print_probe(probe, console, examples)
+        content = content_of(probe)
+        _print_verdict(content.verdict, probe.name, probe.score, content.grade, console)
+        if len(probes) == 1:
+            _print_notes((report.judged_again_note,), console)
+        _print_probe(probe, content, console, examples)
     for warning in report.warnings:
         console.print(Text(f"Warning: {visible(warning)}", "yellow"))
     if len(probes) > 1:
-        _print_verdict(report, "all together", report.judged_again_note, console)
+        _print_verdict(report.verdict, "all together", report.score, None, console)
+        _print_notes((report.judged_again_note, together(report)), console)
 
 
 def as_text(report: Report, *, color: bool = False) -> str:
@@ -71,16 +75,19 @@ def plain_table(names: str, numbers: Iterable[str], gap: int = 2) -> Table:
     return table
 
 
-def _print_verdict(on: Report | ProbeReport, name: str, note: str | None, console: Console) -> None:
-    score = "" if on.score is None else f"  score {on.score:.2f}"
-    line = Text(on.verdict.upper(), COLOURS[on.verdict])
-    console.print(line.append(f"  {visible(name)}{score}", "not bold default"))
-    if note:
-        console.print(Text(visible(note)))
+def _print_verdict(verdict: Verdict, name: str, score: float | None, grade: str | None, console: Console) -> None:
+    beside = [name, *([] if score is None else [f"score {score:.2f}"]), *([grade] if grade else [])]
+    line = Text(verdict.upper(), COLOURS[verdict])
+    console.print(line.append("".join(f"  {visible(each)}" for each in beside), "not bold default"))
 
 
-def _print_probe(probe: ProbeReport, console: Console, examples: int) -> None:
-    content = content_of(probe)
+def _print_notes(notes: Iterable[str | None], console: Console) -> None:
+    for note in notes:
+        if note:
+            console.print(Text(visible(note)))
+
+
+def _print_probe(probe: ProbeReport, content: Content, console: Console, examples: int) -> None:
     for line in content.why:
         console.print(Text(visible(line)))
     if content.caution:

@@ -70,9 +70,27 @@ def unless_saturated(calibration: Calibration, z_floor: float) -> Calibration:
     return replace(calibration, usable=False, why=why)
 
 
+def unless_base_falls_short(
+    calibration: Calibration, base_rate: float | None, rate: float | None, z_floor: float
+) -> Calibration:
+    """A base that makes valid calls and misses the floor itself excuses an adapter that misses it too."""
+    base_z, z = z_score(base_rate, calibration), z_score(rate, calibration)
+    if not base_rate or base_z is None or z is None or base_z >= z_floor or z >= z_floor:
+        return calibration
+    # Rounded down: 2.97 must not read like a 3.0 that is under 3.
+    why = f"the base itself is only z = {math.floor(10 * base_z) / 10:.1f} above the nulls"
+    return replace(calibration, usable=False, why=why)
+
+
 def rank_name(rank: float) -> str:
     """A rank multiplier as reports have it."""
     return f"rank_{rank:.2f}"
+
+
+def exact_rank_name(rank: float) -> str:
+    """With all its digits: whoever judges again needs the multiplier itself."""
+    name = rank_name(rank)
+    return name if float(name.removeprefix("rank_")) == rank else f"rank_{float(rank)!r}"
 
 
 def deciding_rank(ranks: Iterable[float]) -> float:

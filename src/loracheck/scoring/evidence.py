@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from loracheck.scoring.calibrate import NullSample
+from loracheck.scoring.certainty import Grade
 from loracheck.scoring.limits import LimitCheck, Limits, check_limits
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Flag = Annotated[bool, Field(strict=True)]
 RankName = Annotated[str, Field(pattern=r"^rank_\d+(\.\d+)?(e[+-]\d+)?$")]
@@ -50,7 +52,10 @@ class NullStats(Part):
     usable: Flag = False
     why: str | None = None
     """Why there is no z."""
+    base_z: Number | None = None
+    """How far the base's own share of valid calls lies above theirs."""
     p_value: Number | None = None
+    """Fisher's exact test against them; only where they answered the cases themselves."""
     on: str | None = None
     """`sentinels` or `cases`: what they answered."""
     match: str | None = None
@@ -88,8 +93,50 @@ class Power(Part):
     """What so many cases can tell."""
 
     detectable_drop: Number | None = None
+    """The true drop that gives p < 0.05 four times out of five."""
     inconclusive: Flag = False
+    cases_even_odds: Count | None = None
+    """How many cases in all give even odds of being conclusive, if the rates are what they are here."""
     cases_needed: Count | None = None
+    """How many are conclusive four times out of five."""
+    fails_from: Count | None = None
+    """So many lost cases, with none gained, FAIL; None when the base has not so many to lose."""
+    failing_drop: Number | None = None
+    """The true drop that FAILs four times out of five."""
+    flip_rate: Number | None = None
+    """The share of answers whose validity changes for no reason: measured, or one in 50."""
+    chance_of_fail: Number | None = None
+    """How often an adapter that is as good as its base FAILs on valid calls, at that rate."""
+    chance_of_fail_by_names: Number | None = None
+    """How often one that names as many wrong tools as its base FAILs by that."""
+
+
+class Flips(Part):
+    """What changed when the base was asked the same once more, with another number of cases decoded in step."""
+
+    answers: Share | None = None
+    """The share of answers that came out differently."""
+    outcomes: Share | None = None
+    cases: Count | None = None
+    width: Count | None = None
+    """How many cases were decoded in step the second time."""
+    rounded_alike: Flag = False
+    """Both times the very same numbers came out, so that nothing could change: this measures nothing."""
+
+    @property
+    def rate(self) -> float | None:
+        """The share of outcomes that flip, drawn a little towards one half: none of a few cases is not never."""
+        if self.outcomes is None or not self.cases or self.rounded_alike:
+            return None
+        return (self.outcomes * self.cases + 0.5) / (self.cases + 1)
+
+
+class Certainty(Part):
+    """How sure it is that one limit was kept or missed."""
+
+    grade: Grade | None = None
+    interval_95: tuple[Number, Number] | None = None
+    """Of the number that is held against the limit."""
 
 
 class Moved(Part):
@@ -117,11 +164,19 @@ class Drift(Part):
 
 
 class DialectUse(Part):
-    """The dialect the answers were read in, why, and which others they slipped into."""
+    """How the prompts ask for calls, how the base writes them, and which other ways the answers slipped into."""
 
     name: str | None = None
+    """The asked dialect: what the prompts ask for."""
     title: str | None = None
     why: str | None = None
+    spoken: str | None = None
+    """What the base writes most; None in reports of an older loracheck."""
+    read_as: str | None = None
+    """The one dialect that `--dialect` had the answers read in; None where the asked and the spoken one count."""
+    base_counts: dict[str, Count] = Field(default_factory=dict)
+    """How many of the base's answers that should be calls are written in each dialect."""
+    ft_counts: dict[str, Count] = Field(default_factory=dict)
     base_drift: dict[str, Count] = Field(default_factory=dict)
     ft_drift: dict[str, Count] = Field(default_factory=dict)
     message: str | None = None
@@ -136,6 +191,26 @@ class Abstention(BothRates):
     """How often no tool was called where none fits."""
 
     cases: Count | None = None
+
+
+class SeveralCalls(Part):
+    """How both views did where an answer takes several calls. Calls are counted over all answers."""
+
+    cases: Count | None = None
+    right_base: Number | None = None
+    """The share of answers with all the expected calls and no other."""
+    right_ft: Number | None = None
+    missing_base: Count | None = None
+    """Calls that were expected and not made."""
+    missing_ft: Count | None = None
+    extra_base: Count | None = None
+    """Calls that were made and not expected."""
+    extra_ft: Count | None = None
+    wrong_arguments_base: Count | None = None
+    """Expected calls that were made with other arguments."""
+    wrong_arguments_ft: Count | None = None
+    paired: PairedTest | None = None
+    """On whether the whole answer is right."""
 
 
 class Rates(Part):
@@ -161,10 +236,19 @@ class Evidence(Rates):
     """For each outcome in the base, what became of its cases with the adapter; without zeros."""
     paired: PairedTests = PairedTests()
     power: Power = Power()
+    grade: Grade | None = None
+    """How sure the verdict is; None where nothing was judged, or nothing compared."""
+    certainty: dict[str, Certainty] = Field(default_factory=dict)
+    """The same for each limit that was judged, by its name."""
+    flips: Flips | None = None
+    hallucination_rate_base: Number | None = None
+    """None where the base makes no valid call."""
     exact_arguments_base: Number | None = None
     exact_arguments_ft: Number | None = None
     strict: BothRates | None = None
     abstention: Abstention | None = None
+    several: SeveralCalls | None = None
+    """None where no case expects several calls."""
     limits: Limits = Limits()
     drift: Drift | None = None
     dialect: DialectUse | None = None
@@ -175,6 +259,11 @@ class Evidence(Rates):
     defensively_nulled: tuple[str, ...] | None = None
     """The names of numbers that were not finite and are None now."""
 
+    @property
+    def compares_nothing(self) -> bool:
+        """Whether neither view makes a single valid call."""
+        return bool(self.num_cases) and self.json_valid_rate_base == 0 == self.json_valid_rate_ft
+
     def checks(self, z: float | None) -> dict[str, LimitCheck]:
         """Which limits were kept and which were missed, by the limit's name."""
         return check_limits(
@@ -184,4 +273,5 @@ class Evidence(Rates):
             z=z,
             exact_arguments=self.exact_arguments_ft,
             abstention=self.abstention.ft if self.abstention else None,
+            all_calls=self.several.right_ft if self.several else None,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from pydantic import StrictFloat
 
@@ -11,18 +12,20 @@ _SHARES = {
     "assert_hallucination_lte": "wrong tool names is over",
     "assert_exact_arguments_gte": "exact arguments is under",
     "assert_abstention_gte": "abstention is under",
+    "assert_all_calls_gte": "answers with all their calls right is under",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Named as in the suite file. The last two are judged only where they are given."""
+    """Named as in the suite file. The last three are judged only where they are given."""
 
     assert_validity_delta_gte: StrictFloat = -0.05
     assert_hallucination_lte: StrictFloat = 0.10
     assert_z_gte: StrictFloat = 3.0
     assert_exact_arguments_gte: StrictFloat | None = None
     assert_abstention_gte: StrictFloat | None = None
+    assert_all_calls_gte: StrictFloat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class LimitCheck:
     bound: float | None
     kept: bool | None
     """None where nothing is judged."""
+    is_cap: bool = False
+    """The most it may be; otherwise the limit is the least."""
 
 
 def check_limits(
@@ -43,6 +48,7 @@ def check_limits(
     z: float | None,
     exact_arguments: float | None = None,
     abstention: float | None = None,
+    all_calls: float | None = None,
 ) -> dict[str, LimitCheck]:
     """Each limit by its name, in the order they are told. Argument disagreement never decides."""
     return {
@@ -52,6 +58,7 @@ def check_limits(
         "assert_z_gte": _at_least(z, limits.assert_z_gte),
         "assert_exact_arguments_gte": _at_least(exact_arguments, limits.assert_exact_arguments_gte),
         "assert_abstention_gte": _at_least(abstention, limits.assert_abstention_gte),
+        "assert_all_calls_gte": _at_least(all_calls, limits.assert_all_calls_gte),
     }
 
 
@@ -64,6 +71,11 @@ def missed_in_words(checks: Mapping[str, LimitCheck]) -> list[str]:
     ]
 
 
+def is_exactly_at(gained: int, lost: int, cases: int, floor: float) -> bool:
+    """Whether the change is the limit itself, as written: then the rounding of floats decides, which is the rule."""
+    return bool(cases) and Fraction(gained - lost, cases) == Fraction(repr(floor))
+
+
 def percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + "%"
 
@@ -73,7 +85,7 @@ def _at_least(value: float | None, bound: float | None) -> LimitCheck:
 
 
 def _at_most(value: float | None, bound: float) -> LimitCheck:
-    return LimitCheck(value, bound, None if value is None else value <= bound)
+    return LimitCheck(value, bound, None if value is None else value <= bound, is_cap=True)
 
 
 def _missed(name: str, value: float, bound: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
@@ -15,6 +15,8 @@ Z_95: Final = 1.959963984540054
 """A normal variable stays within this of its mean, either way, with probability 0.95."""
 
 POWER: Final = 0.8
+Z_POWER: Final = 0.8416212335729143
+"""A normal variable stays under this much over its mean with the probability POWER."""
 SIGNIFICANT: Final = 0.05
 MOST_CASES: Final = 100_000
 """To ask for more cases than this is no advice."""
@@ -112,7 +114,7 @@ def _edge(paired: Paired, inside: float, outside: float) -> float:
     return inside
 
 
-def score_statistic(lost: int, gained: int, n: int, delta: float) -> float:
+def score_statistic(lost: float, gained: float, n: int, delta: float) -> float:
     """How many standard errors the observed change lies above a true change of `delta` (-1 to 1).
 
     The standard error is the one that `delta` itself implies, so it does not vanish when nothing changed.
@@ -138,19 +140,33 @@ FEWEST_LOST: Final = next(lost for lost in count(1) if mcnemar_p(lost, 0) < SIGN
 def detectable_drop(n: int, base_valid: int) -> float | None:
     """The smallest drop in rate that `n` cases show with 80 % power; None when they are too few.
 
-    The adapter breaks each of the `base_valid` cases that the base gets right with the same chance
-    and repairs none; the drop is shown when the exact McNemar test gives p < 0.05.
+    It is shown when the exact McNemar test gives p < 0.05.
     """
-    if base_valid < FEWEST_LOST:
+    return drop_that_loses(FEWEST_LOST, n, base_valid)
+
+
+def drop_that_loses(fewest: int, n: int, base_valid: int) -> float | None:
+    """The smallest true drop in rate that costs at least `fewest` of `n` cases, four times out of five.
+
+    The adapter breaks each of the `base_valid` cases that the base gets right with the same chance and repairs none.
+    None where the base has fewer to lose.
+    """
+    if not 0 < fewest <= base_valid:
         return None
+    fewer = [(k, log_choose(base_valid, k)) for k in range(fewest)]
     low, high = 0.0, 1.0
     while low < (chance := (low + high) / 2) < high:
-        chances = (math.comb(base_valid, k) * chance**k * (1 - chance) ** (base_valid - k) for k in range(FEWEST_LOST))
-        if math.fsum(chances) > 1 - POWER:  # of fewer lost cases than show
+        lost, kept = math.log(chance), math.log1p(-chance)
+        if math.fsum(math.exp(ways + k * lost + (base_valid - k) * kept) for k, ways in fewer) > 1 - POWER:
             low = chance
         else:
             high = chance
     return high * base_valid / n
+
+
+def log_choose(n: int, k: int) -> float:
+    """The logarithm of the number of ways to choose, which itself would soon be too large for a float."""
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 def straddles(interval: tuple[float, float], floor: float) -> bool:
@@ -158,11 +174,12 @@ def straddles(interval: tuple[float, float], floor: float) -> bool:
     return interval[0] < floor <= interval[1]
 
 
-def cases_needed(paired: Paired, floor: float) -> int | None:
-    """How many cases would settle which side of `floor` the change lies on, at the observed rates.
+def cases_even_odds(paired: Paired, floor: float) -> int | None:
+    """How many cases it takes for even odds to settle which side of `floor` the change lies on, at the observed rates.
 
-    That is the smallest number at which the 95 % interval no longer straddles the floor. None when
-    the change sits on the floor, when it takes more than 100,000 cases, or without cases.
+    That is the smallest number at which the 95 % interval around the change as it is no longer straddles the floor;
+    around half of all samples lie nearer to it. None when the change sits on the floor, when it takes more than 100,000
+    cases, or without cases.
     """
     n = paired.n
     if not n:
@@ -175,9 +192,40 @@ def cases_needed(paired: Paired, floor: float) -> int | None:
     return None if evidence_per_case * MOST_CASES < enough else max(1, math.ceil(enough / evidence_per_case))
 
 
+def cases_needed(paired: Paired, floor: float) -> int | None:
+    """How many cases settle it four times out of five; None as above.
+
+    The true rates of lost and gained cases are taken to be half a case more than was seen: nobody knows from a few
+    cases that nothing is ever lost.
+    """
+    even = cases_even_odds(paired, floor)
+    if even is None or not -1 < floor <= 1:
+        return even
+    lost, gained = ((seen + 0.5) / (paired.n + 1) for seen in (paired.lost, paired.gained))
+    delta = gained - lost
+    score = score_statistic(lost, gained, 1, floor)
+    if score == 0:
+        return None
+    # The spread of one case if the floor were the true change, and as it is.
+    spread_at_floor, spread = (delta - floor) / score, math.sqrt(lost + gained - delta * delta)
+    needed = ((Z_95 * spread_at_floor + Z_POWER * spread) / (delta - floor)) ** 2
+    return None if needed > MOST_CASES else max(even, math.ceil(needed))
+
+
 def wilson(share: float, n: int) -> tuple[float, float]:
     """The 95 % interval of a rate: honest at 0 and 1 too, where a bootstrap has no width."""
     z2 = Z_95 * Z_95
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = Z_95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # The rate itself is always in it, whatever the last bit is rounded to.
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Each p corrected for there being several of them (Holm, 1979), by the same names."""
+    corrected: dict[str, float] = {}
+    highest = 0.0
+    for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[name]))
+        corrected[name] = highest
+    return {name: corrected[name] for name in p_values}

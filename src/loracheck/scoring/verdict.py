@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from loracheck.scoring import statistics
@@ -15,13 +15,27 @@ from loracheck.scoring.calibrate import (
     NullSample,
     calibrate,
     deciding_rank,
+    exact_rank_name,
     null_p_value,
     rank_name,
+    unless_base_falls_short,
     why_no_z,
     z_score,
 )
-from loracheck.scoring.evidence import Abstention, BothRates, Evidence, NullStats, PairedTest, PairedTests, Power
-from loracheck.scoring.limits import Limits, missed_in_words, percent
+from loracheck.scoring.certainty import GRADES, grade_of_limit, grade_of_verdict, spreads_of
+from loracheck.scoring.chance import power_of
+from loracheck.scoring.evidence import (
+    Abstention,
+    BothRates,
+    Certainty,
+    Evidence,
+    Flips,
+    NullStats,
+    PairedTest,
+    PairedTests,
+    SeveralCalls,
+)
+from loracheck.scoring.limits import LimitCheck, Limits, missed_in_words, percent
 from loracheck.scoring.outcome import Reading
 
 Verdict: TypeAlias = Literal["pass", "fail", "skip", "error"]
@@ -60,32 +74,41 @@ def judge(
     samples: Mapping[float, NullSample] | None = None,
     calibrations: Mapping[float, Calibration] | None = None,
     no_calibration_why: str | None = None,
+    nulls_on_cases: bool = False,
     limits: Limits = _DEFAULT_LIMITS,
+    flips: Flips | None = None,
     seed: int = 0,
 ) -> Judgement:
     """Judge the ft view against the base view.
 
-    `samples` are the null adapters' valid answers by rank multiplier; the multiplier nearest to 1 decides.
-    `calibrations` are statistics made of them elsewhere, taken as they are.
+    `samples` are the null adapters' valid answers by rank multiplier, to the same cases where `nulls_on_cases` says so;
+    the multiplier nearest to 1 decides. `calibrations` are statistics made of them elsewhere, taken as they are.
     """
     asked = [trial for trial in trials if trial.expects_call]
     rates = measure(asked)
     raw = rates.json_valid_rate_ft
     if calibrations is None:
-        calibrations = {rank: calibrate(sample, limits.assert_z_gte) for rank, sample in (samples or {}).items()}
+        floor = limits.assert_z_gte
+        calibrations = {
+            rank: unless_base_falls_short(calibrate(sample, floor), rates.json_valid_rate_base, raw, floor)
+            for rank, sample in (samples or {}).items()
+        }
     calibration = calibrations[deciding_rank(calibrations)] if calibrations else None
     why = (no_calibration_why or "none was run") if calibration is None else why_no_z(calibration)
     z = z_score(raw, calibration)
     evidence = rates.model_copy(
         update={
             "z_by_rank": _z_by_rank(raw, calibrations),
-            "null": _null_stats(asked, calibration, why, samples or {}),
-            **_changes(asked, limits.assert_validity_delta_gte),
+            "null": _null_stats(asked, rates.json_valid_rate_base, calibration, why, samples or {}, nulls_on_cases),
+            **_changes(asked),
             **_accuracy(trials, asked),
+            "power": power_of(asked, limits, flips),
+            "flips": flips,
             "limits": limits,
         }
     )
     checks = evidence.checks(z)
+    evidence = evidence.model_copy(update=_certainty(trials, evidence, checks, calibration))
     missed = missed_in_words(checks)
     judged = any(check.kept is not None for check in checks.values())
     numbers = {
@@ -143,28 +166,59 @@ def _accuracy(trials: Sequence[Trial], asked: Sequence[Trial]) -> dict[str, Any]
         "exact_arguments_ft": exact_ft,
         "strict": None if strict_ft is None else BothRates(base=strict_base, ft=strict_ft),
         "abstention": Abstention(cases=len(quiet), base=silent_base, ft=silent_ft) if quiet else None,
+        "several": _several(asked),
     }
 
 
-def _changes(asked: Sequence[Trial], floor: float) -> dict[str, Any]:
-    """What became of the answers that should be calls, the paired tests on it, and what so many cases can tell."""
+def _several(asked: Sequence[Trial]) -> SeveralCalls | None:
+    """How both views did where several calls are expected; None where they are nowhere."""
+    both = [(trial.base.matched, trial.ft.matched) for trial in asked]
+    base, ft = ([answer for answer in side if answer] for side in zip(*both, strict=True)) if both else ([], [])
+    if not base:
+        return None
+    paired = statistics.pair((answer.right for answer in base), (answer.right for answer in ft))
+    return SeveralCalls(
+        cases=paired.n,
+        right_base=(paired.both + paired.lost) / paired.n,
+        right_ft=(paired.both + paired.gained) / paired.n,
+        missing_base=sum(len(answer.missing) for answer in base),
+        missing_ft=sum(len(answer.missing) for answer in ft),
+        extra_base=sum(len(answer.extra) for answer in base),
+        extra_ft=sum(len(answer.extra) for answer in ft),
+        wrong_arguments_base=sum(answer.wrong_arguments for answer in base),
+        wrong_arguments_ft=sum(answer.wrong_arguments for answer in ft),
+        paired=paired_test(paired),
+    )
+
+
+def _changes(asked: Sequence[Trial]) -> dict[str, Any]:
+    """What became of the answers that should be calls, and the paired tests on it."""
     base, ft = _sides(asked)
     transitions: dict[str, dict[str, int]] = {}
     for (was, became), number in Counter((trial.base.outcome, trial.ft.outcome) for trial in asked).most_common():
         transitions.setdefault(was, {})[became] = number
     validity = statistics.pair((side.valid for side in base), (side.valid for side in ft))
-    validity_test = paired_test(validity)
-    exact_test = paired_test(statistics.pair((side.exact for side in base), (side.exact for side in ft)))
-    interval = validity_test.interval_95
+    exact = statistics.pair((side.exact for side in base), (side.exact for side in ft))
     return {
         "outcomes": {"base": _counts(base), "ft": _counts(ft)},
         "transitions": transitions,
-        "paired": PairedTests(validity=validity_test, exact_call=exact_test),
-        "power": Power(
-            detectable_drop=statistics.detectable_drop(validity.n, validity.both + validity.lost),
-            inconclusive=interval is not None and statistics.straddles(interval, floor),
-            cases_needed=statistics.cases_needed(validity, floor),
-        ),
+        "paired": PairedTests(validity=paired_test(validity), exact_call=paired_test(exact)),
+        "hallucination_rate_base": _share(side.outcome == "wrong_tool" for side in base if side.valid),
+    }
+
+
+def _certainty(
+    trials: Sequence[Trial], evidence: Evidence, checks: Mapping[str, LimitCheck], calibration: Calibration | None
+) -> dict[str, Any]:
+    """How sure the verdict is, and each limit for itself."""
+    spreads = spreads_of(trials, evidence.paired.validity, calibration)
+    grades = {name: grade for name, spread in spreads.items() if (grade := grade_of_limit(checks[name], spread))}
+    return {
+        "certainty": {
+            name: Certainty.model_construct(grade=grade, interval_95=spreads[name].interval_95)
+            for name, grade in grades.items()
+        },
+        "grade": None if evidence.compares_nothing else grade_of_verdict(checks, grades),
     }
 
 
@@ -184,25 +238,29 @@ def paired_test(paired: statistics.Paired) -> PairedTest:
 
 
 def _null_stats(
-    asked: Sequence[Trial], calibration: Calibration | None, why: str | None, samples: Mapping[float, NullSample]
+    asked: Sequence[Trial],
+    base_rate: float | None,
+    calibration: Calibration | None,
+    why: str | None,
+    samples: Mapping[float, NullSample],
+    on_cases: bool,
 ) -> NullStats:
     stats = asdict(calibration or Calibration(None, None, 0))
     p_value = None
-    if samples:
+    if samples and on_cases:
         # The exact chance that null adapters would do as well, from those nearest to the adapter's own rank.
         sample = samples[deciding_rank(samples)]
         valid = sum(trial.ft.valid for trial in asked)
         p_value = null_p_value(valid, len(asked), sum(sample.valid), len(sample.valid) * sample.cases)
-    kept = {_exact_rank_name(rank): sample for rank, sample in samples.items()}
-    return NullStats.model_construct(
-        **{**stats, "usable": why is None, "why": why, "p_value": p_value, "samples": kept}
-    )
-
-
-def _exact_rank_name(rank: float) -> str:
-    """With all its digits: whoever judges again needs the multiplier itself."""
-    name = rank_name(rank)
-    return name if float(name.removeprefix("rank_")) == rank else f"rank_{float(rank)!r}"
+    beside = {
+        "usable": why is None,
+        "why": why,
+        # Told where it does not decide, too.
+        "base_z": z_score(base_rate, calibration and replace(calibration, usable=True)),
+        "p_value": p_value,
+        "samples": {exact_rank_name(rank): sample for rank, sample in samples.items()},
+    }
+    return NullStats.model_construct(**{**stats, **beside})
 
 
 def _z_by_rank(rate: float | None, calibrations: Mapping[float, Calibration]) -> dict[str, float] | None:
@@ -235,6 +293,10 @@ def _message(evidence: Evidence, z: float | None, missed: list[str]) -> str:
         )
     else:
         message = "no cases to judge"
+    if evidence.compares_nothing:
+        message = f"nothing was compared: {message}"
+    elif evidence.grade:
+        message = f"{GRADES[evidence.grade]}: {message}"
     return f"{message}; missed: {' and '.join(missed)}" if missed else message
 
 
@@ -249,6 +311,7 @@ def _finite(verdict: Verdict, numbers: dict[str, Any], message: str, evidence: E
         facts["non_finite_inputs"] = {name: repr(value) if name in nulled else value for name, value in numbers.items()}
         verdict, message = "error", f"the valid rate is {numbers['raw']}, not a finite number"
         kept, nulled = dict.fromkeys(numbers), []
+        facts["grade"] = None
     facts["defensively_nulled"] = nulled + nulled_facts or None
     return Judgement(verdict=verdict, message=message, evidence=Evidence(**facts), **kept)
 

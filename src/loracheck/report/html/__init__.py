@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from loracheck.report.content import content_of
+from loracheck.report.content import content_of, together
 from loracheck.report.diff import Diff
 from loracheck.report.diff.show import figures, judged_again_notes, verdict_in_words
 from loracheck.report.html.cases import OUTCOME_NAMES, case_table, choices, example
@@ -30,6 +30,7 @@ def render(report: Report) -> str:
         report=report,
         adapter=adapter,
         base=base,
+        together=together(report),
         probes=[_probe_view(probe, place) for place, probe in enumerate(report.judged, 1)],
         provenance=_provenance(report),
         outcome_names=OUTCOME_NAMES,

@@ -11,6 +11,7 @@ from typing import Literal
 from loracheck.report.html.parts import Span, compare
 from loracheck.results import CaseReport, ProbeReport
 from loracheck.scoring import Outcome
+from loracheck.scoring.several import ExpectedCall
 
 Fate = Literal["broken", "mended", "wrong", "right"]
 
@@ -84,11 +85,18 @@ def _fate(case: CaseReport) -> Fate:
 
 
 def _expected(case: CaseReport) -> str:
-    if case.expect == "no_call":
+    if not case.expects_call:
         return "no call"
-    if case.gold_arguments is None:
-        return case.gold_tool_name or "a call"
-    return f"{case.gold_tool_name} {json.dumps(case.gold_arguments, ensure_ascii=False)[:1000]}"
+    if case.gold_tool_name is None:
+        return "any call"
+    one = ExpectedCall(case.gold_tool_name, case.gold_arguments)
+    return " and ".join(map(_written, case.gold_calls or (one,)))
+
+
+def _written(call: ExpectedCall) -> str:
+    if call.arguments is None:
+        return call.name
+    return f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)[:1000]}"
 
 
 def _kinds(case: CaseReport) -> Iterable[str]:
@@ -98,7 +106,7 @@ def _kinds(case: CaseReport) -> Iterable[str]:
         yield "differs"
     if case.base.arguments_correct and case.ft.arguments_correct is False:
         yield "arguments"
-    if case.expect == "no_call":
+    if not case.expects_call:
         yield "abstain"
     else:
         # Only these are in the table of outcomes, whose numbers must be those of the filter.
