@@ -1,54 +1,52 @@
-"""loracheck's engine and store. Usage: ours.py MODEL COUNT [cold|everyday]"""
+"""loracheck as it is used: checks one after the other, each with an engine of its own. Usage: STORE WORK..."""
 
 from __future__ import annotations
 
+import resource
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-from cases import ADAPTER, MAX_NEW_TOKENS, peak_mb, prompts, tell
-from loracheck.cases.suite import default_threads
-from loracheck.engine import AdapterUse, Prompt, Settings, View
-from loracheck.engine.llama import LlamaEngine
-from loracheck.engine.native import llama_cpp
-from loracheck.engine.stored import StoredEngine
+from contender import peak_mb, read_work, tell
+from limit import Listener
+
+from loracheck.cases.suite import Suite
+from loracheck.checking import check
+from loracheck.engine import Engine
+from loracheck.engine.child import ChildEngine
+from loracheck.plan import engine_settings
+from loracheck.probes import suite_type
 from loracheck.store import Store
-
-in_decode = 0.0
-
-
-def timed_decode(ctx: object, batch: object, decode=llama_cpp.llama_decode) -> int:
-    """llama_decode with a clock around it; fetching logits waits for nothing on a CPU."""
-    global in_decode
-    began = time.perf_counter()
-    status = decode(ctx, batch)
-    in_decode += time.perf_counter() - began
-    return status
-
-
-def answer_all(engine: StoredEngine, view: View, work: list[Prompt]) -> int:
-    return sum(len(completion.tokens) for _, completion in engine.answer(view, work))
 
 
 def main() -> None:
-    model, count, mode = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    settings = Settings(threads=default_threads())
-    work = [Prompt(str(i), text, MAX_NEW_TOKENS) for i, text in enumerate(prompts(count))]
-    base, tuned = View("base", model), View("adapter", model, (AdapterUse(ADAPTER),))
-    llama_cpp.llama_decode = timed_decode
-    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "answers.sqlite") as store:
-        if mode == "everyday":
-            # A first check of some other adapter has left the base's answers in the store.
-            with LlamaEngine(settings) as engine:
-                answer_all(StoredEngine(store, engine), base, work)
-        global in_decode
-        in_decode = 0.0
-        began = time.perf_counter()
-        with LlamaEngine(settings) as engine:
-            tokens = sum(answer_all(StoredEngine(store, engine), view, work) for view in (base, tuned))
-        seconds = time.perf_counter() - began
-    tell(seconds=seconds, peak_mb=peak_mb(), tokens=tokens, outside_decode=1 - in_decode / seconds)
+    store_path, *works = sys.argv[1:]
+    suites = [suite_type().model_validate(read_work(work).suite) for work in works]
+    checks = [checked(suite, ChildEngine(engine_settings(suite.defaults)), Path(store_path)) for suite in suites]
+    # llama.cpp runs in a child, so the memory of both counts.
+    child_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    memory = peak_mb() + child_mb
+    imported = "llama_cpp" in sys.modules
+    tell(
+        peak_mb=memory,
+        imported_llama_cpp=imported,
+        checks=[
+            {"seconds": seconds, "needed": listener.needed(suite.models.base.gguf), "asked": len(listener.heard)}
+            for suite, (seconds, listener) in zip(suites, checks, strict=True)
+        ],
+    )
+
+
+def checked(suite: Suite, engine: Engine, store_path: Path) -> tuple[float, Listener]:
+    """How long a check took, and what it asked."""
+    listener = Listener(engine)
+    began = time.perf_counter()
+    try:
+        with Store(store_path) as store:
+            check(suite, engine=listener, store=store)
+    finally:
+        listener.close()
+    return time.perf_counter() - began, listener
 
 
 if __name__ == "__main__":

@@ -1,130 +1,244 @@
-"""`make bench`: loracheck against what people use today, every figure a ratio to a baseline measured in the same run.
+"""`make bench`: loracheck against what people use today, every figure beside a baseline measured in the same run.
 
-TORCH_PYTHON names a Python that has torch, transformers, peft and gguf; without it that row is left out. The table goes
-to standard output and to docs/benchmark.md.
+The page goes to docs/benchmark.md and to standard output; with --quick only to standard output. TORCH_PYTHON names a
+Python that has torch, transformers, peft and gguf; without it those rows are left out.
 """
 
 from __future__ import annotations
 
-import json
+import math
 import os
-import platform
-import subprocess
 import sys
-import tempfile
-import time
+import traceback
+from argparse import ArgumentParser
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from cases import ADAPTER, BASE
-from loracheck.cases.suite import default_threads
-from loracheck.engine.identity import llama_cpp_version
+from page import Page, seconds
+from runs import HERE, Contender, Runs, in_turns
+
+from cases import noise_adapters, of_length, required, that_expect_a_call, with_one_surface, write_work
+from loracheck.demo import adapter_file
 from loracheck.engine.native import capture_log, llama_cpp
-from loracheck.scoring import score_recorded
 
-HERE = Path(__file__).parent
+DOCUMENT = HERE.parent / "docs" / "benchmark.md"
+NEW_TOKENS = 64
 CASES = 32
-Figures = dict[str, float]
+SMOLLM2, SMOLLM2_F16, QWEN = "SmolLM2-135M Q4_1", "SmolLM2-135M F16", "Qwen2.5-Coder-0.5B Q4_K_M"
 
 
-def contender(script: str, *arguments: object, python: str = sys.executable) -> Figures:
-    """One contender in a process of its own, so that nobody inherits memory or warm caches."""
-    print(f"  {script} {' '.join(map(str, arguments[1:]))}", file=sys.stderr, flush=True)
-    environment = {**os.environ, "PYTHONPATH": f"{HERE.parent / 'src'}:{HERE}", "TOKENIZERS_PARALLELISM": "false"}
-    # Ours to set for ourselves only: see engine/native.py.
-    environment.pop("GOMP_SPINCOUNT", None)
-    done = subprocess.run(
-        [python, str(HERE / script), *map(str, arguments)], env=environment, capture_output=True, text=True, check=False
+@dataclass
+class Bench:
+    folder: Path
+    page: Page
+    quick: bool
+
+    def take_turns(
+        self, contenders: dict[str, Contender], times: int | None = None, python: str = sys.executable
+    ) -> list[Runs]:
+        """Run them in turns; whoever fails is named on the page."""
+        runs = in_turns(times or self.page.times, contenders, python)
+        self.page.note(*(failure for those in runs for failure in those.failures))
+        return runs
+
+    def take_one(self, name: str, contender: Contender, times: int | None = None, python: str = sys.executable) -> Runs:
+        (runs,) = self.take_turns({name: contender}, times, python)
+        return runs
+
+    def ours(self, store: str, *works: Path) -> Contender:
+        """loracheck, on a new store in every turn; two that name the same store share it."""
+        return lambda turn: ("ours.py", self.folder / f"{store}-{turn}.sqlite", *works)
+
+    def measure_rates(self, model: str, path: Path, adapter: Path) -> None:
+        self.page.rates[model] = self.take_one(f"rates of {model}", always("rates.py", path, adapter), times=1)
+
+    def surface_work(self, count: int, model: Path) -> Path:
+        return write_work(
+            self.folder / f"{model.stem}-{count}.json",
+            base=model,
+            adapter=adapter_file("toolcaller"),
+            cases=with_one_surface(count),
+            null=False,
+            max_new_tokens=NEW_TOKENS,
+        )
+
+
+def always(*command: object) -> Contender:
+    """The same command in every turn."""
+    return lambda _: command
+
+
+def smollm2(bench: Bench) -> None:
+    page, base, toolcaller = bench.page, required("smollm2", "toolcaller"), adapter_file("toolcaller")
+    bench.measure_rates(SMOLLM2, base, toolcaller)
+    work = bench.surface_work(CASES, base)
+    theirs, ours, again = bench.take_turns(
+        {
+            f"{SMOLLM2}, sequential": always("sequential.py", work),
+            f"{SMOLLM2}, loracheck": bench.ours("smollm2", work),
+            f"{SMOLLM2}, loracheck once more": bench.ours("smollm2", work),
+        }
     )
-    if done.returncode:
-        raise SystemExit(f"{script} failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    page.speed(f"{SMOLLM2}, {CASES} cases, no nulls", ours.check(0), theirs, 1.6, SMOLLM2)
+    page.seconds("the same check a second time", again.check(0), 0.4)
+    page.row("the same, with the start of Python", seconds(again.median("process_seconds")))
+    if any(run["imported_llama_cpp"] or run["checks"][0]["asked"] for run in again.figures):
+        page.note("The second time, llama.cpp was imported or asked, and it should not have been.")
+    outside = bench.take_one("time outside llama_decode", always("outside_decode.py", work), times=1)
+    page.share(f"time outside llama_decode, {SMOLLM2}, run once", outside, 0.03)
+    page.row("the part of it before the first llama_decode", seconds(outside.median("before")))
+    torch_python = os.environ.get("TORCH_PYTHON")
+    if torch_python and not bench.quick:
+        torch = bench.take_one("PyTorch + PEFT", always("torch_peft.py", work), times=1, python=torch_python)
+        page.speed(f"{SMOLLM2}, {CASES} cases; baseline: PyTorch + PEFT in float32, run once", ours.check(0), torch)
+        page.memory("peak memory of the same", ours, torch)
 
 
-def quantized(folder: Path, name: str, number: int) -> Path:
+def smollm2_f16(bench: Bench) -> None:
+    model = requantized(required("smollm2", "toolcaller"), bench.folder / "f16.gguf", llama_cpp.LLAMA_FTYPE_MOSTLY_F16)
+    bench.measure_rates(SMOLLM2_F16, model, adapter_file("toolcaller"))
+    work = bench.surface_work(CASES, model)
+    theirs, ours = bench.take_turns(
+        {
+            f"{SMOLLM2_F16}, sequential": always("sequential.py", work),
+            f"{SMOLLM2_F16}, loracheck": bench.ours("f16", work),
+        }
+    )
+    bench.page.speed(f"{SMOLLM2_F16}, {CASES} cases, no nulls", ours.check(0), theirs, 2.0, SMOLLM2_F16)
+
+
+def qwen_smoke(bench: Bench) -> None:
+    page, base = bench.page, required("qwen", "qwen-terse")
+    first, second = noise_adapters("qwen-terse", bench.folder, seeds=(1, 2))
+    cases = that_expect_a_call("smoke")
+    what = f"{QWEN}, {len(cases)} cases"
+    shared: dict[str, Any] = {"base": base, "cases": cases, "max_new_tokens": NEW_TOKENS}
+    bare = write_work(bench.folder / "qwen.json", adapter=first, null=False, **shared)
+    with_nulls = write_work(bench.folder / "qwen-nulls.json", adapter=first, **shared)
+    new_adapter = write_work(bench.folder / "qwen-new.json", adapter=second, **shared)
+    bench.measure_rates(QWEN, base, first)
+    contenders = {
+        f"{what}, sequential": always("sequential.py", bare),
+        f"{what}, loracheck": bench.ours("qwen", bare),
+    }
+    if not bench.quick:
+        contenders[f"{what}, loracheck with nulls, then a new adapter"] = bench.ours("nulls", with_nulls, new_adapter)
+    theirs, ours, *more = bench.take_turns(contenders)
+    page.speed(f"{what}, no nulls", ours.check(0), theirs, 1.25, QWEN)
+    for nulls in more:
+        page.speed(f"{what}, with nulls; the baseline has none", nulls.check(0), theirs, 0.7, QWEN)
+        page.speed(f"{what}, a new adapter of the same shape after that", nulls.check(1), theirs, 2.3, QWEN)
+    page.memory(f"peak memory, {what}", ours, theirs, 1.3)
+
+
+def qwen_core(bench: Bench) -> None:
+    base = required("qwen", "qwen-terse")
+    (adapter,) = noise_adapters("qwen-terse", bench.folder, seeds=(1,))
+    work = write_work(bench.folder / "core.json", n_ctx=2048, base=base, adapter=adapter, cases="core")
+    theirs, ours = bench.take_turns(
+        {
+            f"{QWEN}, pack core, sequential": always("sequential.py", work),
+            f"{QWEN}, pack core, loracheck": bench.ours("core", work),
+        },
+        times=1,
+    )
+    bench.page.speed(
+        f"{QWEN}, pack core, with nulls and drift, which the baseline has not; run once",
+        ours.check(0),
+        theirs,
+        1.3,
+        QWEN,
+    )
+
+
+def demo(bench: Bench) -> None:
+    bench.page.seconds("`loracheck demo`, nothing in the store", bench.take_one("demo", always("demo_cold.py")), 75)
+
+
+def growth(bench: Bench) -> None:
+    base = required("smollm2", "toolcaller")
+    _growth(bench, {f"{count} cases": (bench.surface_work(count, base), count) for count in (8, 32, 128)}, "a case")
+    lengths = {}
+    for tokens in (100, 1_000, 4_000):
+        work = write_work(
+            bench.folder / f"tokens-{tokens}.json",
+            base=base,
+            adapter=adapter_file("toolcaller"),
+            cases=of_length(tokens),
+            prompt="raw",
+            null=False,
+            max_new_tokens=NEW_TOKENS,
+        )
+        lengths[f"8 cases of {tokens:,} prompt tokens, half of them shared"] = (work, tokens)
+    _growth(bench, lengths, "a prompt token")
+    _growth_by_adapters(bench, base)
+
+
+def _growth(bench: Bench, works: dict[str, tuple[Path, int]], unit: str) -> None:
+    """Checks that differ in size, against the first of them."""
+    first = math.nan
+    for what, (work, size) in works.items():
+        runs = bench.take_one(what, bench.ours(work.stem, work), times=1).check(0)
+        time = runs.median("seconds")
+        first = time / size if math.isnan(first) else first
+        relative, limit = time / size / first, runs.limit(bench.page.rates[SMOLLM2])
+        bench.page.growth(what, time, relative, unit, memory=runs.median("peak_mb"), limit=limit)
+
+
+def _growth_by_adapters(bench: Bench, base: Path) -> None:
+    """Checks of one adapter after the other on one store, which has the base's answers from the first on."""
+    cases = with_one_surface(8)
+    works = [
+        write_work(
+            path.with_suffix(".json"), base=base, adapter=path, cases=cases, null=False, max_new_tokens=NEW_TOKENS
+        )
+        for path in noise_adapters("toolcaller", bench.folder, seeds=range(1, 11))
+    ]
+    runs = bench.take_one("10 adapters", bench.ours("adapters", *works), times=1)
+    checks = [runs.check(number) for number in range(len(works))]
+    times = list(accumulate(check.median("seconds") for check in checks))
+    limits = list(accumulate(check.limit(bench.page.rates[SMOLLM2]) for check in checks))
+    for count in (1, 2, 5, 10):
+        time = times[count - 1]
+        what = f"{count} adapter{'s' * (count > 1)} on one base, {len(cases)} cases"
+        bench.page.growth(what, time, time / times[0] / count, "an adapter", limit=limits[count - 1])
+
+
+def requantized(model: Path, path: Path, file_type: int) -> Path:
     capture_log()
-    path = folder / f"{name}.gguf"
     params = llama_cpp.llama_model_quantize_default_params()
-    params.ftype, params.allow_requantize = number, True
-    if llama_cpp.llama_model_quantize(str(BASE).encode(), str(path).encode(), params):
-        raise SystemExit(f"could not make {name}")
+    params.ftype, params.allow_requantize = file_type, True
+    if llama_cpp.llama_model_quantize(os.fsencode(model), os.fsencode(path), params):
+        raise RuntimeError(f"llama.cpp could not requantize {model.name}")
     return path
 
 
-def scoring_seconds(cases: int) -> float:
-    case = {"prompt": "p", "tool_spec": {"name": "t", "parameters": {"required": ["q"]}}, "gold_tool_name": "t"}
-    answer = 'Sure! {"name": "t", "arguments": {"q": "cats and dogs", "n": [1, 2, 3]}}'
-    line = {"cases": [case] * cases, "base_outputs": [answer] * cases, "ft_outputs": [answer] * cases}
-    began = time.perf_counter()
-    score_recorded(line)
-    return time.perf_counter() - began
-
-
-def machine() -> str:
-    name = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        platform.processor(),
-    )
-    return f"{name}, {os.cpu_count()} cores, {platform.system()}; {default_threads()} threads"
+QUICK = (smollm2, qwen_smoke)
+ALL = (smollm2, smollm2_f16, qwen_smoke, qwen_core, demo, growth)
 
 
 def main() -> None:
-    rows: list[tuple[str, str, str, str]] = []
-
-    def row(what: str, ours: str, baseline: str, ratio: str) -> None:
-        rows.append((what, ours, baseline, ratio))
-        print(f"{what}: {ours} | {baseline} | {ratio}", file=sys.stderr, flush=True)
-
-    def compare(what: str, ours: Figures, theirs: Figures) -> None:
-        ratio = theirs["seconds"] / ours["seconds"]
-        row(what, f"{ours['seconds']:.1f} s", f"{theirs['seconds']:.1f} s", f"{ratio:.2f}x faster")
-
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        models = {"Q4_1": BASE, "Q8_0": quantized(folder, "Q8_0", 7), "F16": quantized(folder, "F16", 1)}
-        for quantization, model in models.items():
-            theirs = contender("sequential.py", model, CASES)
-            cold = contender("ours.py", model, CASES, "cold")
-            compare(f"cold store, {quantization}, against sequential llama-cpp-python", cold, theirs)
-            if quantization == "Q4_1":
-                everyday = contender("ours.py", model, CASES, "everyday")
-                compare("a new adapter after a first check, Q4_1, against the same", everyday, theirs)
-                outside = cold["outside_decode"]
-                row("time outside llama_decode, Q4_1", f"{outside:.1%}", "of the run", "")
-                torch_python = os.environ.get("TORCH_PYTHON")
-                if torch_python:
-                    torch = contender("torch_peft.py", model, CASES, python=torch_python)
-                    compare("cold store, Q4_1, against PyTorch + PEFT in float32", cold, torch)
-                    share = cold["peak_mb"] / torch["peak_mb"]
-                    row("peak memory", f"{cold['peak_mb']:.0f} MB", f"{torch['peak_mb']:.0f} MB", f"{share:.2f} of it")
-        first: Figures | None = None
-        for count in (8, 32, 128):
-            figures = contender("ours.py", BASE, count, "cold")
-            first = first or figures
-            growth = (figures["seconds"] / count) / (first["seconds"] / 8)
-            row(
-                f"growth, Q4_1, {count} cases",
-                f"{figures['seconds']:.1f} s, {figures['peak_mb']:.0f} MB",
-                "8 cases",
-                f"{growth:.2f} of its time a case, {figures['peak_mb'] / first['peak_mb']:.2f} of its memory",
-            )
-    row("scoring 10,000 recorded cases", f"{scoring_seconds(10_000):.2f} s", "limit 2 s", "")
-    table = "\n".join(
-        [
-            "# Benchmark",
-            "",
-            "Written by `make bench`. Every ratio is against a baseline measured in the same run.",
-            "",
-            f"Machine: {machine()}. llama-cpp-python {llama_cpp_version()}. {CASES} cases that share a surface of 6 "
-            f"tools, base and adapter view ({ADAPTER.name}), 64 new tokens at most, loading included.",
-            "",
-            "| what | loracheck | baseline | ratio |",
-            "| --- | --- | --- | --- |",
-            *(f"| {' | '.join(cells)} |" for cells in rows),
-            "",
-        ]
-    )
-    print(table)
-    (HERE.parent / "docs" / "benchmark.md").write_text(table, encoding="utf-8")
+    parser = ArgumentParser(description="Measure loracheck's speed and memory.")
+    parser.add_argument("--quick", action="store_true", help="a few rows, run once, in five minutes; writes no file")
+    quick = parser.parse_args().quick
+    page = Page(times=1 if quick else 3)
+    with TemporaryDirectory() as folder:
+        bench = Bench(Path(folder), page, quick)
+        for section in QUICK if quick else ALL:
+            try:
+                section(bench)
+            except FileNotFoundError as missing:
+                page.note(f"{section.__name__}: left out; {missing}")
+            except Exception as error:
+                # Whatever it was, the figures of the other sections took their time.
+                traceback.print_exc()
+                page.note(f"{section.__name__}: failed; {error}")
+    print(page)
+    if not quick:
+        DOCUMENT.write_text(str(page), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,31 +1,29 @@
-"""The hand-written script: one `Llama` a view, one prompt after the other, its prefix cache on. Usage: MODEL COUNT"""
+"""The hand-written script: one `Llama` a view, one prompt after the other, its prefix cache on. Usage: WORK"""
 
 from __future__ import annotations
 
 import sys
 import time
 
+from contender import peak_mb, read_work, tell
 from llama_cpp import Llama
-
-from cases import ADAPTER, MAX_NEW_TOKENS, peak_mb, prompts, tell
-from loracheck.cases.suite import default_threads
 
 
 def main() -> None:
-    model, texts = sys.argv[1], prompts(int(sys.argv[2]))
+    work = read_work(sys.argv[1])
     began = time.perf_counter()
     tokens = 0
-    for lora in (None, str(ADAPTER)):
+    for lora in (None, work.adapter):
         llama = Llama(
-            model,
+            work.model,
             lora_path=lora,
-            n_ctx=1024,
-            n_threads=default_threads(),
-            n_threads_batch=default_threads(),
+            n_ctx=work.n_ctx,
+            n_threads=work.threads,
+            n_threads_batch=work.threads,
             verbose=False,
         )
-        for text in texts:
-            answer = llama.create_completion(text, max_tokens=MAX_NEW_TOKENS, temperature=0.0)
+        for text, longest in work.prompts:
+            answer = llama.create_completion(text, max_tokens=longest, temperature=0.0)
             tokens += answer["usage"]["completion_tokens"]
         llama.close()
     tell(seconds=time.perf_counter() - began, peak_mb=peak_mb(), tokens=tokens)
