@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
 
 .DEFAULT_GOAL := help
-.PHONY: help install model demo test unit lint format bench docs torture clean
+.PHONY: help install model model-qwen demo test unit lint format bench docs torture clean
 
 help:  ## show this help
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 install: $(VENV)/.installed  ## create .venv and install loracheck and its tools
 
@@ -24,6 +24,9 @@ $(VENV)/.installed: pyproject.toml
 
 model: install  ## fetch the demo's base model (98 MB) if it is not there yet
 	@$(BIN)/python -m loracheck.demo
+
+model-qwen: install  ## fetch the second model, for `loracheck demo --model qwen` and its tests (491 MB)
+	@$(BIN)/python -m loracheck.demo qwen
 
 demo: install  ## check three real adapters: one passes, two fail
 	@$(BIN)/loracheck demo
@@ -43,8 +46,8 @@ format: install  ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install model  ## measure speed against sequential llama-cpp-python (and PyTorch where it is installed)
-	$(BIN)/python benchmarks/run.py
+bench: install model  ## measure speed and memory, docs/benchmark.md (50 minutes on 2 slow cores; QUICK=1: 5, no file)
+	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick)
 
 docs: install  ## write the generated parts of docs/ anew
 	$(BIN)/python docs/generate.py

@@ -1,4 +1,7 @@
-"""Every test has a cache folder of its own, and toy model files when it asks for them."""
+"""Every test has a cache folder of its own, and toy model files when it asks for them.
+
+A test marked `qwen` runs where that model is, and is skipped where it is not.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import real
 from suite_factory import Files, write_files
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("qwen") and not real.QWEN.is_file():
+        pytest.skip(real.NO_QWEN)
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +39,12 @@ def _outside_github_actions(monkeypatch: pytest.MonkeyPatch) -> None:
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """For tests on the real model that may know each other's answers: the same noise is asked but once."""
     return tmp_path_factory.mktemp("shared-cache")
+
+
+@pytest.fixture(scope="session")
+def qwen_model() -> Path:
+    """For tests marked `qwen`."""
+    return real.QWEN
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The real model and adapters, for the tests that run llama.cpp."""
+"""The real models and adapters, for the tests that run llama.cpp."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from loracheck.prompts.chat import render_chat
 
 # Looked up here, before the tests get cache folders of their own.
 BASE = find_model() or Path("no-model")
+QWEN = find_model("qwen") or Path("no-qwen-model")
 
 needs_base = pytest.mark.skipif(not BASE.is_file(), reason="the base model is not here: `make model` fetches it")
 needs_model = [pytest.mark.engine, needs_base]
+
+NO_QWEN = "the Qwen model is not here: `make model-qwen` fetches it"
+needs_qwen = [pytest.mark.engine, pytest.mark.qwen]
 
 TOOLCALLER = adapter_file("toolcaller")
 BARE = View("base", BASE)

@@ -28,7 +28,7 @@ ROOMS = (
     {"plan"},
     {"ask", "judge"},
     {"checking", "suites"},
-    {"report"},
+    {"report", "fetch"},
     {"api", "cli", "pytest_plugin", "demo", "doctor", "cache", "__main__"},
 )
 EDGE = ROOMS[-1]

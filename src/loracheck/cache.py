@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loracheck.errors import InputError
+from loracheck.fetch import UNFINISHED, cached_models
 from loracheck.files import CONVERTED, cache_folder
 from loracheck.store import Store, database_files, store_path
 
@@ -19,6 +20,8 @@ class Cached:
     """The size of each adapter that was converted from a PEFT folder."""
     models: dict[str, int]
     """The size of each fetched model."""
+    unfinished: dict[str, int]
+    """How much there is of each model whose fetching was interrupted."""
     warnings: tuple[str, ...]
 
 
@@ -33,17 +36,18 @@ def look() -> Cached:
         folder=folder,
         answers=answers,
         store_bytes=sum(file.stat().st_size for file in database_files(path)),
-        converted={adapter.name: adapter.stat().st_size for adapter in _gguf_files(folder / CONVERTED)},
-        models={model.name: model.stat().st_size for model in _gguf_files(folder / "models")},
+        converted=_sizes(_gguf_files(folder / CONVERTED)),
+        models=_sizes(_gguf_files(cached_models())),
+        unfinished=_sizes(_gguf_files(cached_models(), UNFINISHED)),
         warnings=tuple(warnings),
     )
 
 
 def remove(*, models: bool) -> list[Path]:
-    """Remove the store and converted adapters, and the fetched models on demand; what was there."""
-    folder, path = cache_folder(), store_path()
-    found = [*database_files(path), *_gguf_files(folder / CONVERTED)]
-    found += _gguf_files(folder / "models") if models else []
+    """Remove the store and converted adapters, and the fetched models on demand, whole or not; what was there."""
+    found = [*database_files(store_path()), *_gguf_files(cache_folder() / CONVERTED)]
+    if models:
+        found += [*_gguf_files(cached_models()), *_gguf_files(cached_models(), UNFINISHED)]
     for file in found:
         try:
             file.unlink(missing_ok=True)
@@ -52,5 +56,9 @@ def remove(*, models: bool) -> list[Path]:
     return found
 
 
-def _gguf_files(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.glob("*.gguf")) if path.is_file()]
+def _gguf_files(folder: Path, ending: str = "") -> list[Path]:
+    return [path for path in sorted(folder.glob(f"*.gguf{ending}")) if path.is_file()]
+
+
+def _sizes(files: list[Path]) -> dict[str, int]:
+    return {file.name: file.stat().st_size for file in files}

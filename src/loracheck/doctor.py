@@ -34,8 +34,10 @@ def examine() -> Iterator[Finding]:
     yield Finding("loracheck", version("loracheck"))
     yield Finding("python", f"{platform.python_version()} on {platform.platform()}")
     yield from _llama_cpp()
-    model = demo.find_model()
-    yield Finding("demo model", str(model or "not fetched yet"), None if model else "python -m loracheck.demo")
+    for name, model in demo.MODELS.items():
+        path = demo.find_model(name)
+        missing = f"{model.name} is not fetched yet ({model.size / 1e6:.0f} MB)"
+        yield Finding("demo model", str(path or missing), None if path else f"python -m loracheck.demo {name}")
     yield Finding("cache folder", str(cache_folder()))
 
 

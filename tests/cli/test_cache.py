@@ -67,6 +67,24 @@ def test_clear_removes_the_answers_and_leaves_the_models(
     assert capsys.readouterr().out == "nothing to remove\n"
 
 
+def test_a_model_whose_fetching_was_interrupted_is_told_apart_and_cleared_with_the_models(
+    cache_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = cache_folder / "models" / "small.gguf.part"
+    part.parent.mkdir()
+    part.write_bytes(b"x" * 1_500_000)
+    run(["cache", "info"])
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "part     small.gguf.part, 2 MB; the next fetch goes on from there",
+        "models   none fetched",
+    ]
+    run(["cache", "clear"])
+    assert capsys.readouterr().out == "nothing to remove\n"
+    run(["cache", "clear", "--models"])
+    assert capsys.readouterr().out == f"removed {part}\n"
+    assert not part.exists()
+
+
 def test_converted_adapters_are_counted_and_cleared(cache_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (cache_folder / "converted").mkdir()
     adapter = cache_folder / "converted" / "0123.gguf"

