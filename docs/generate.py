@@ -23,7 +23,7 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from loracheck.cases.case import Case, Message, Tool
+from loracheck.cases.case import Case, GoldCall, Message, Tool
 from loracheck.cases.entries import Entry
 from loracheck.cases.suite import AdapterEntry, BaseEntry, Defaults, FtEntry, Models
 from loracheck.cli.main import cli
@@ -66,6 +66,7 @@ NAMES: dict[Model, str] = {
     Defaults: "defaults",
     Case: "case",
     Message: "message",
+    GoldCall: "call",
     Tool: "tool",
 }
 WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false", dict: "mapping", Path: "path"}
