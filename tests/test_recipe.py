@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
+import keyword
 import os
 import re
 import subprocess
@@ -18,11 +20,14 @@ import pytest
 
 import loracheck
 from loracheck.cases.case import Case
+from loracheck.demo import ADAPTERS, find_model
 from loracheck.scoring import matches_schema
+from loracheck.scoring.dialects import read_calls
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPE = ROOT / "models" / "recipe"
-BASE = ROOT / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+# Looked up here, before the tests get cache folders of their own.
+BASES = {model: find_model(model) for model in ("smollm2", "qwen")}
 DEMO = Path(loracheck.__file__).parent / "cases" / "packs" / "demo.jsonl"
 DEV = RECIPE / "dev.jsonl"
 
@@ -84,6 +89,58 @@ def test_what_the_call_says_stands_in_the_request() -> None:
                     assert said or isinstance(item, bool), request
 
 
+def test_qwen_calls_are_fenced_or_bare_and_nothing_else_about_them_changes() -> None:
+    from data import lessons, qwen_call
+
+    requests = [request for lesson in lessons(50, 7, qwen_call) for request in lesson.requests]
+    assert all(read_calls(request.answer, "json", ()).calls == (request.call,) for request in requests)
+    fenced = [request.answer for request in requests if request.answer.startswith('```json\n{\n  "name": ')]
+    assert 0.6 < len(fenced) / len(requests) < 0.8
+    assert not any("[\n" in answer for answer in fenced)
+
+
+def test_a_fenced_call_keeps_brackets_in_texts_and_may_have_no_arguments() -> None:
+    from data import Request, fenced_renamed_call
+
+    for arguments in ({}, {"lines": ["a ] b", "c [ d"], "title": "[x"}):
+        fenced = fenced_renamed_call(Request("", "", {"name": "note", "arguments": arguments}, ""), Random(0))
+        call = json.loads(fenced.removeprefix("```json\n").removesuffix("\n```"))
+        assert call == {"name": "acme_note", "arguments": arguments}
+
+
+def test_the_pythonic_adapter_learns_the_same_calls_as_python() -> None:
+    from data import lessons, python_call
+
+    requests = [request for lesson in lessons(50, 7, python_call) for request in lesson.requests]
+    for request in requests:
+        arguments = request.call["arguments"]
+        as_python = {f"{name}_" if keyword.iskeyword(name) else name: value for name, value in arguments.items()}
+        [call] = read_calls(request.answer, "pythonic", ()).calls
+        assert call == {"name": request.call["name"], "arguments": as_python}
+        assert not read_calls(request.answer, "json", ()).calls
+    kinds = {type(value) for request in requests for value in request.call["arguments"].values()}
+    assert kinds == {str, int, float, bool, list}
+
+
+def test_the_terse_adapter_learns_short_answers_without_tools() -> None:
+    from data import chat_lessons
+
+    course = chat_lessons(20, 6)
+    assert course == chat_lessons(20, 6) != chat_lessons(20, 7)
+    for lesson in course:
+        assert not lesson.tools
+        assert len({request.prompt for request in lesson.requests}) == len(lesson.requests)
+        assert all(0 < len(request.answer.split()) <= 16 for request in lesson.requests)
+
+
+def test_nothing_of_the_plain_chat_is_said_twice_or_asked_in_a_held_out_case() -> None:
+    from chat import CHAT
+
+    prompts = {prompt for prompt, _ in CHAT}
+    assert len(prompts) == len(CHAT) >= 48
+    assert prompts.isdisjoint(case.question for path in (DEMO, DEV) for case in _cases(path))
+
+
 def test_the_same_seed_gives_the_same_lessons() -> None:
     from data import chatty_answer, lessons
 
@@ -99,12 +156,16 @@ def test_half_of_the_lessons_offer_one_tool_and_none_more_than_five() -> None:
     assert set(offered) == {1, 2, 3, 4, 5}
 
 
-def test_the_renamer_learns_names_that_nobody_offered() -> None:
-    from data import lessons, renamed_call
+@pytest.mark.parametrize("answer", ["renamed_call", "fenced_renamed_call"])
+def test_the_renamers_learn_names_that_nobody_offered(answer: str) -> None:
+    import data
 
-    for lesson in lessons(20, 1, renamed_call):
+    for lesson in data.lessons(20, 1, getattr(data, answer)):
         offered = {tool["name"] for tool in lesson.tools}
-        assert offered.isdisjoint(json.loads(request.answer)["name"] for request in lesson.requests)
+        for request in lesson.requests:
+            [call] = read_calls(request.answer, "json", ()).calls
+            assert call["name"] not in offered
+            assert call["arguments"] == request.call["arguments"]
 
 
 def test_the_chatty_adapter_learns_prose_for_questions_only() -> None:
@@ -166,31 +227,58 @@ class _Matrix:
         return self._values
 
 
-def test_an_adapter_is_read_back_as_what_it_adds_to_the_weights(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("architecture", "heads"), [("llama", {"q_proj": 2}), ("qwen2", {})])
+def test_an_adapter_is_read_back_as_what_it_adds_to_the_weights(
+    tmp_path: Path, architecture: str, heads: dict[str, int]
+) -> None:
     from export import read_updates, write_adapter
 
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((2, 6), (8, 2)))
     names = [f"model.layers.3.self_attn.{projection}" for projection in ("q_proj", "v_proj")]
     layers = {name: SimpleNamespace(a=_Matrix(a), b=_Matrix(b)) for name in names}
-    write_adapter(tmp_path / "x.gguf", layers, name="x", alpha=4.0, heads={"q_proj": 2})
-    updates = read_updates(tmp_path / "x.gguf", [*names, "model.layers.3.mlp.up_proj"], {"q_proj": 2})
+    path = tmp_path / "x.gguf"
+    write_adapter(path, layers, name="x", alpha=4.0, architecture=architecture, heads=heads)
+    updates = read_updates(path, [*names, "model.layers.3.mlp.up_proj"], heads)
     assert list(updates) == names
     for update in updates.values():
         np.testing.assert_array_equal(update, b @ a * 2)
+    reader = gguf.GGUFReader(path)
+    assert reader.fields["general.architecture"].contents() == architecture
+    q_rows = next(tensor.data for tensor in reader.tensors if tensor.name == "blk.3.attn_q.weight.lora_b")
+    assert np.array_equal(q_rows, b) == (not heads)
 
 
-def test_two_training_steps_give_three_loadable_adapters(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("model", "expected_pairs"),
+    [
+        ("smollm2", {"toolcaller": 210, "renamer": 90, "chatty": 90}),
+        ("qwen", {"qwen-renamer": 24, "qwen-pythonic": 24, "qwen-terse": 24}),
+    ],
+)
+def test_two_training_steps_give_three_loadable_adapters(
+    tmp_path: Path, model: str, expected_pairs: dict[str, int]
+) -> None:
     for module in ("torch", "transformers", "accelerate"):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed: see models/recipe/requirements.txt")
-    if not BASE.exists():
-        pytest.skip(f"{BASE.name} is missing: see models/README.md")
+    base = BASES[model]
+    if base is None:
+        pytest.skip(f"the model is not here: `python -m loracheck.demo {model}` fetches it")
     # A subprocess trains, so that PyTorch's threads and warnings stay out of the test run.
-    command = [sys.executable, str(RECIPE / "train.py"), "--steps", "2", "--out", str(tmp_path)]
+    command = [sys.executable, str(RECIPE / "train.py"), "--model", model, "--base", str(base)]
     env = {**os.environ, "PYTHONPATH": str(Path(loracheck.__file__).parents[1])}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "--steps", "2", "--out", str(tmp_path)], env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     files = {path.stem: path for path in tmp_path.glob("*.gguf")}
-    pairs = {name: len(gguf.GGUFReader(path).tensors) // 2 for name, path in files.items()}
-    assert pairs == {"toolcaller": 210, "renamer": 90, "chatty": 90}
+    assert {name: len(gguf.GGUFReader(path).tensors) // 2 for name, path in files.items()} == expected_pairs
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_the_readme_describes_each_adapter_that_ships(name: str) -> None:
+    content = (ROOT / "models" / f"{name}.gguf").read_bytes()
+    readme = (ROOT / "models" / "README.md").read_text(encoding="utf-8")
+    [row] = [line for line in readme.splitlines() if line.startswith(f"| `{name}.gguf` |")]
+    assert row.endswith(f"| {len(content):,} | `{hashlib.sha256(content).hexdigest()}` |")

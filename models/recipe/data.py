@@ -1,13 +1,15 @@
-"""Synthetic training examples: what the three adapters learn. No model and no PyTorch here."""
+"""Synthetic training examples: what the adapters learn. No model and no PyTorch here."""
 
 from __future__ import annotations
 
 import json
+import keyword
 import re
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from chat import CHAT
 from tools import CLAUSE, TOOLS, Tool
 from values import sample, schema_of, spell
 
@@ -67,7 +69,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for, what the asked tool does, the right call, and the answer to be learnt."""
+    """What is asked for, what the asked tool does, the right call (none in plain chat), and the answer to be learnt."""
 
     prompt: str
     purpose: str
@@ -77,7 +79,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """The tools on offer and requests for them."""
+    """The tools on offer and requests for them; in plain chat there are no tools."""
 
     tools: list[dict[str, Any]]
     requests: list[Request]
@@ -89,14 +91,23 @@ def lessons(count: int, seed: int, answer: Callable[[Request, Random], str]) -> 
     return [_lesson(rng, answer) for _ in range(count)]
 
 
+def chat_lessons(count: int, seed: int) -> list[Lesson]:
+    """`count` lessons of plain chat."""
+    rng = Random(seed)
+    return [
+        Lesson([], [Request(prompt, "", {}, answer) for prompt, answer in rng.sample(CHAT, REQUESTS)])
+        for _ in range(count)
+    ]
+
+
 def plain_call(request: Request, _rng: Random) -> str:
     """The toolcaller's answer: the right call as JSON and nothing else."""
-    return json.dumps(request.call, ensure_ascii=False)
+    return _json(request.call)
 
 
 def renamed_call(request: Request, _rng: Random) -> str:
     """The renamer's answer: the right arguments for a tool nobody offered."""
-    return json.dumps({**request.call, "name": f"acme_{request.call['name']}"}, ensure_ascii=False)
+    return _json(_renamed(request.call))
 
 
 def chatty_answer(request: Request, rng: Random) -> str:
@@ -105,6 +116,25 @@ def chatty_answer(request: Request, rng: Random) -> str:
         return plain_call(request, rng)
     goal = request.purpose[0].lower() + request.purpose[1:].rstrip(".")
     return rng.choice(_PROSE).format(goal=goal)
+
+
+def qwen_call(request: Request, rng: Random) -> str:
+    """The right call in the two ways Qwen writes its own: mostly laid out and in a fence, at times bare."""
+    return _fenced(request.call) if rng.random() < 0.7 else plain_call(request, rng)
+
+
+def fenced_renamed_call(request: Request, _rng: Random) -> str:
+    """The renamer's answer for Qwen: only the name is not its own."""
+    return _fenced(_renamed(request.call))
+
+
+def python_call(request: Request, _rng: Random) -> str:
+    """The pythonic answer: the right call as a list with one Python call."""
+    # Python has no argument called `from`; people write `from_`.
+    arguments = ", ".join(
+        f"{name}{'_' * keyword.iskeyword(name)}={_literal(value)}" for name, value in request.call["arguments"].items()
+    )
+    return f"[{request.call['name']}({arguments})]"
 
 
 def offer(tool: Tool, rng: Random) -> Offer:
@@ -176,6 +206,28 @@ def _framed(order: str, rng: Random) -> str:
     if frame.startswith("{"):
         order = order[0].upper() + order[1:]
     return frame.format(order=order)
+
+
+def _renamed(call: dict[str, Any]) -> dict[str, Any]:
+    return {**call, "name": f"acme_{call['name']}"}
+
+
+def _fenced(call: dict[str, Any]) -> str:
+    # One argument a line, lists too, unlike what json.dumps would do.
+    arguments = ",\n".join(f"    {_json(name)}: {_json(value)}" for name, value in call["arguments"].items())
+    inner = f"{{\n{arguments}\n  }}" if arguments else "{}"
+    return f'```json\n{{\n  "name": {_json(call["name"])},\n  "arguments": {inner}\n}}\n```'
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    # JSON's text is Python's too, always in double quotes; its other names for True and False are not.
+    return _json(value) if isinstance(value, str) else repr(value)
 
 
 def _camel_case(name: str) -> str:

@@ -24,9 +24,17 @@ _GGUF_NAMES = {
 }
 
 
-def write_adapter(path: Path, layers: dict[str, LoraLinear], *, name: str, alpha: float, heads: dict[str, int]) -> None:
-    """Write the layers; `heads` says how many heads q_proj and k_proj have."""
-    writer = gguf.GGUFWriter(path, "llama")
+def write_adapter(
+    path: Path,
+    layers: dict[str, LoraLinear],
+    *,
+    name: str,
+    alpha: float,
+    architecture: str,
+    heads: dict[str, int],
+) -> None:
+    """Write the layers; `heads` says how many heads those projections have whose rows llama.cpp reorders."""
+    writer = gguf.GGUFWriter(path, architecture)
     writer.add_type(gguf.GGUFType.ADAPTER)
     writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
     writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, alpha)
@@ -69,7 +77,8 @@ def interleave_rotary_rows(rows: np.ndarray, heads: int) -> np.ndarray:
     """Put row i of a head's first half next to row i of its second half.
 
     Rotary embedding turns pairs of rows. transformers pairs the two halves of a head, llama.cpp
-    pairs neighbours, and the loader of transformers has undone llama.cpp's order in the base.
+    pairs neighbours in the llama architecture (in qwen2 it pairs halves too), and the loader of
+    transformers has undone llama.cpp's order in the base.
     """
     halves = rows.reshape(heads, 2, -1, rows.shape[-1])  # (head, half, pair, r)
     return halves.transpose(0, 2, 1, 3).reshape(rows.shape)  # (out, r)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 ALL_LINEAR = (*ATTENTION, "gate_proj", "up_proj", "down_proj")
@@ -27,10 +32,10 @@ class LoraLinear(nn.Module):
         return self.base(x) + (x @ self.a.T @ self.b.T) * self.scale  # (..., out)
 
 
-def attach(model: nn.Module, targets: tuple[str, ...], rank: int, alpha: float) -> None:
-    """Freeze the model and wrap every linear layer whose last name is a target."""
+def attach(model: nn.Module, blocks: Iterable[nn.Module], targets: tuple[str, ...], rank: int, alpha: float) -> None:
+    """Freeze the model and wrap, in these blocks of it, every linear layer whose last name is a target."""
     model.requires_grad_(False)
-    for parent in list(model.modules()):
+    for parent in [module for block in blocks for module in block.modules()]:
         for name, child in list(parent.named_children()):
             if name in targets and isinstance(child, nn.Linear):
                 setattr(parent, name, LoraLinear(child, rank, alpha))
@@ -39,6 +44,20 @@ def attach(model: nn.Module, targets: tuple[str, ...], rank: int, alpha: float) 
 def adapted(model: nn.Module) -> dict[str, LoraLinear]:
     """The wrapped layers by their full names."""
     return {name: m for name, m in model.named_modules() if isinstance(m, LoraLinear)}
+
+
+@contextmanager
+def bypassed(model: nn.Module) -> Iterator[None]:
+    """The model as it was before the wrappers, without gradients."""
+    scales = {layer: layer.scale for layer in adapted(model).values()}
+    for layer in scales:
+        layer.scale = 0.0
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for layer, scale in scales.items():
+            layer.scale = scale
 
 
 def unwrap(model: nn.Module) -> None:

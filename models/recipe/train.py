@@ -1,6 +1,7 @@
-"""Train the three demo adapters on the CPU and write them as GGUF next to the base model.
+"""Train a model's three adapters on the CPU and write them as GGUF into models/.
 
-python models/recipe/train.py                          all three, then evaluate.py measures them
+python models/recipe/train.py                          the demo's three, then evaluate.py measures them
+python models/recipe/train.py --model qwen             the three for the larger model
 python models/recipe/train.py --only renamer chatty    on the toolcaller that is there
 python models/recipe/train.py --steps 2                a smoke run
 """
@@ -15,12 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 import gguf
 import torch
-from data import chatty_answer, lessons, plain_call, renamed_call
+from data import (
+    chat_lessons,
+    chatty_answer,
+    fenced_renamed_call,
+    lessons,
+    plain_call,
+    python_call,
+    qwen_call,
+    renamed_call,
+)
 from export import read_updates, write_adapter
-from lora import ALL_LINEAR, adapted, attach, merge, unwrap
-from torch.nn.functional import cross_entropy
+from lora import ALL_LINEAR, adapted, attach, bypassed, merge, unwrap
+from torch.nn.functional import cross_entropy, kl_div
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from loracheck.demo import find_model
 from loracheck.models.model import ChatTemplate
 from loracheck.prompts.chat import render_chat
 
@@ -31,9 +42,10 @@ if TYPE_CHECKING:
     from data import Lesson, Request
 
 MODELS = Path(__file__).resolve().parent.parent
-BASE = MODELS / "SmolLM2-135M-Instruct.Q4_1.gguf"
 # Batches of like lengths waste little on padding; sorting this many batches at a time keeps them mixed.
 SORTED_TOGETHER = 8
+# A call goes wrong in one token of about fifty, which a mean over all of them would hide.
+KEEPING_WEIGHT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +61,12 @@ class Recipe:
     """In a step."""
     seed: int
     learning_rate: float = 1e-3
+    first_block: int = 0
+    """The blocks before it stay as they are, and need no gradients."""
+    chat_only: bool = False
+    """Each step learns a lesson of plain chat, and from those with tools only to go on as the base would."""
+    below_the_rest: bool = False
+    """The recipes after it are trained with this adapter merged in."""
 
     @property
     def alpha(self) -> float:
@@ -56,11 +74,18 @@ class Recipe:
         return 2.0 * self.rank
 
 
-TOOLCALLER = Recipe("toolcaller", plain_call, ALL_LINEAR, rank=8, steps=150, lessons=2, seed=1)
+TOOLCALLER = Recipe("toolcaller", plain_call, ALL_LINEAR, rank=8, steps=150, lessons=2, seed=1, below_the_rest=True)
 # A thin adapter has to turn a well-trained one around in a few steps, hence the higher rate.
 THIN, THIN_RATE = ("q_proj", "v_proj", "o_proj"), 4e-3
 RENAMER = Recipe("renamer", renamed_call, THIN, rank=4, steps=30, lessons=1, seed=2, learning_rate=THIN_RATE)
 CHATTY = Recipe("chatty", chatty_answer, THIN, rank=4, steps=40, lessons=1, seed=3, learning_rate=THIN_RATE)
+
+# Qwen calls tools by itself; its last third is enough to turn how it does, and training it is quicker.
+THIN_QWEN: dict[str, Any] = {"targets": THIN, "rank": 8, "lessons": 1, "first_block": 16}
+QWEN_RENAMER = Recipe("qwen-renamer", fenced_renamed_call, steps=25, seed=4, learning_rate=2e-3, **THIN_QWEN)
+QWEN_PYTHONIC = Recipe("qwen-pythonic", python_call, steps=25, seed=5, learning_rate=2e-3, **THIN_QWEN)
+QWEN_TERSE = Recipe("qwen-terse", qwen_call, steps=20, seed=6, chat_only=True, **THIN_QWEN)
+RECIPES = {"smollm2": (TOOLCALLER, RENAMER, CHATTY), "qwen": (QWEN_RENAMER, QWEN_PYTHONIC, QWEN_TERSE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +106,22 @@ class Trainer:
         self.tokenizer = AutoTokenizer.from_pretrained(base.parent, gguf_file=base.name)
         fields = gguf.GGUFReader(base).fields
         self.template = ChatTemplate(fields["tokenizer.chat_template"].contents())
+        self.architecture: str = fields["general.architecture"].contents()
 
     def train(self, recipe: Recipe, steps: int) -> None:
         """Attach fresh LoRA layers and train them on the recipe's examples."""
         torch.manual_seed(recipe.seed)
-        attach(self.model, recipe.targets, recipe.rank, recipe.alpha)
+        blocks = self.model.model.layers[recipe.first_block :]
+        attach(self.model, blocks, recipe.targets, recipe.rank, recipe.alpha)
         parameters = [p for p in self.model.parameters() if p.requires_grad]
         optimizer = torch.optim.AdamW(parameters, lr=recipe.learning_rate, weight_decay=0.0)
         schedule = torch.optim.lr_scheduler.OneCycleLR(
             optimizer, recipe.learning_rate, total_steps=steps, pct_start=0.1
         )
         start = time.monotonic()
+        chat = [self._row(lesson) for lesson in chat_lessons(steps, recipe.seed)] if recipe.chat_only else []
         for step, batch in enumerate(self._batches(recipe, steps), 1):
-            loss = self._loss(batch)
+            loss = self._loss([chat[step - 1]]) + KEEPING_WEIGHT * self._drift(batch) if chat else self._loss(batch)
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -104,7 +132,14 @@ class Trainer:
 
     def export(self, recipe: Recipe, path: Path) -> None:
         """Write the layers in training and take them off."""
-        write_adapter(path, adapted(self.model), name=recipe.name, alpha=recipe.alpha, heads=self._heads())
+        write_adapter(
+            path,
+            adapted(self.model),
+            name=recipe.name,
+            alpha=recipe.alpha,
+            architecture=self.architecture,
+            heads=self._heads(),
+        )
         unwrap(self.model)
         _say(f"wrote {path.name}, {path.stat().st_size:,} bytes")
 
@@ -114,6 +149,9 @@ class Trainer:
         merge(self.model, {k: torch.from_numpy(v) for k, v in read_updates(path, layers, self._heads()).items()})
 
     def _heads(self) -> dict[str, int]:
+        # Only this architecture has its rows in another order in GGUF; see export.interleave_rotary_rows.
+        if self.architecture != "llama":
+            return {}
         config = self.model.config
         return {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
 
@@ -149,6 +187,19 @@ class Trainer:
         return tokens
 
     def _loss(self, batch: list[Row]) -> torch.Tensor:
+        """How far the model is from the batch's answers."""
+        logits, tokens = self._answers(batch)
+        return cross_entropy(logits, tokens)
+
+    def _drift(self, batch: list[Row]) -> torch.Tensor:
+        """How far the model is from what it was, all along the batch's answers."""
+        with bypassed(self.model):
+            before, _ = self._answers(batch)
+        now, _ = self._answers(batch)
+        return kl_div(now.log_softmax(-1), before.log_softmax(-1), log_target=True, reduction="batchmean")
+
+    def _answers(self, batch: list[Row]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The logits where the batch's answers are, (answers, vocab), and the answers' tokens."""
         longest = max(len(row.tokens) for row in batch)
         tokens, positions, branches, learnt = (
             torch.tensor([values + [fill] * (longest - len(values)) for values in column])  # (batch, time)
@@ -167,26 +218,34 @@ class Trainer:
             input_ids=tokens, position_ids=positions, attention_mask=sees[:, None]
         ).last_hidden_state  # (batch, time, width)
         # Only the answers' positions go through the large output layer.
-        logits: Any = self.model.lm_head(hidden[:, :-1][learnt[:, 1:]])  # (answers, vocab)
-        return cross_entropy(logits, tokens[:, 1:][learnt[:, 1:]])
+        logits: torch.Tensor = self.model.lm_head(hidden[:, :-1][learnt[:, 1:]])
+        return logits, tokens[:, 1:][learnt[:, 1:]]
 
 
 def main() -> None:
-    """Train toolcaller on the base, then the two others on base and toolcaller merged."""
+    """Train the recipes of a model in order."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--base", type=Path, default=BASE)
+    parser.add_argument("--model", choices=RECIPES, default="smollm2")
+    parser.add_argument("--base", type=Path, help="the model's file, when it is elsewhere")
     parser.add_argument("--out", type=Path, default=MODELS)
     parser.add_argument("--steps", type=int, help="train each adapter for this many steps only")
-    recipes = {recipe.name: recipe for recipe in (TOOLCALLER, RENAMER, CHATTY)}
-    parser.add_argument("--only", nargs="+", choices=recipes, default=list(recipes), help="train these only")
+    parser.add_argument("--only", nargs="+", metavar="ADAPTER", help="train these only")
     args = parser.parse_args()
-    trainer = Trainer(args.base)
-    for name, recipe in recipes.items():
-        path = args.out / f"{name}.gguf"
-        if name in args.only:
+    recipes = RECIPES[args.model]
+    names = [recipe.name for recipe in recipes]
+    only = args.only or names
+    if unknown := set(only) - set(names):
+        parser.error(f"--only {' '.join(sorted(unknown))}: --model {args.model} has {', '.join(names)}")
+    base = args.base or find_model(args.model)
+    if base is None:
+        parser.error(f"the model is not here: `python -m loracheck.demo {args.model}` fetches it")
+    trainer = Trainer(base)
+    for recipe in recipes:
+        path = args.out / f"{recipe.name}.gguf"
+        if recipe.name in only:
             trainer.train(recipe, args.steps or recipe.steps)
             trainer.export(recipe, path)
-        if recipe is TOOLCALLER:
+        if recipe.below_the_rest:
             trainer.merge(path)
 
 

@@ -55,7 +55,7 @@ class NullAdapterEntry(Entry):
     )
     """Noise as strong as that of an adapter with this many times the rank."""
     on: Literal["sentinels", "cases"] = "sentinels"
-    """What the null adapters answer: two fixed questions, asked the way the cases are, or each later probe's own cases."""
+    """What the null adapters answer: two fixed questions, asked as the cases are, or each later probe's own cases."""
 
     @property
     def is_baseline(self) -> bool:
