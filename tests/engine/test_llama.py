@@ -105,11 +105,11 @@ def test_the_log_of_llama_cpp_never_reaches_the_screen(capfd: pytest.CaptureFixt
 
 
 def kl_of(a: Trace, b: Trace | None) -> float:
-    """The largest divergence at any place, over the candidates that a has there."""
+    """The mean divergence over the places of an answer, as drift is reported, by the candidates that a has there."""
     assert b is not None
     assert (a.tokens, a.candidates) == (b.tokens, b.candidates)
-    places = zip(a.log_probs, b.log_probs, strict=True)
-    return max(sum(exp(p) * (p - q) for p, q in zip(ours, theirs, strict=True)) for ours, theirs in places)
+    places = list(zip(a.log_probs, b.log_probs, strict=True))
+    return sum(exp(p) * (p - q) for ours, theirs in places for p, q in zip(ours, theirs, strict=True)) / len(places)
 
 
 def test_tracing_changes_no_answer_and_following_ones_own_answer_finds_what_was_expected(engine: LlamaEngine) -> None:
