@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = needs_model
 
-CASES = load_pack("demo")[:10]
+CASES = load_pack("demo")[:8]
 
 
 def judged(folder: Path, shared: Path, base_adapter: str | None, noise: float) -> ProbeReport:
