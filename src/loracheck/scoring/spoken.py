@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from loracheck.scoring.dialects import DIALECTS
+from loracheck.scoring.dialects import DIALECTS, Calls
 from loracheck.scoring.outcome import Answer, Expectation, Reading, read_answer
 from loracheck.scoring.schema import matches_schema
 
@@ -16,9 +16,10 @@ def written_in(answer: Answer, asked: str) -> str | None:
 
     That is the asked one if it reads a call or shows in its marks, else the first that reads one.
     """
-    if _reads_a_call(answer, asked) or _shows_marks(answer, asked):
+    own = _read(answer, asked)
+    if _has_call(own) or (DIALECTS[asked].has_marks and own.attempted):
         return asked
-    return next((name for name in DIALECTS if name != asked and _reads_a_call(answer, name)), None)
+    return next((name for name in DIALECTS if name != asked and _has_call(_read(answer, name))), None)
 
 
 def spoken_in(answers: Iterable[Answer], asked: str) -> str:
@@ -30,15 +31,13 @@ def spoken_in(answers: Iterable[Answer], asked: str) -> str:
     return next(name for name in DIALECTS if counts[name] == most)
 
 
-def _reads_a_call(answer: Answer, name: str) -> bool:
-    calls = DIALECTS[name].read(answer.text, thinking=answer.thinking).calls
+def _read(answer: Answer, name: str) -> Calls:
+    return DIALECTS[name].read(answer.text, thinking=answer.thinking)
+
+
+def _has_call(read: Calls) -> bool:
     # Without a tool to fit, a call needs no more than a name and arguments.
-    return any(matches_schema(call, None) for call in calls)
-
-
-def _shows_marks(answer: Answer, name: str) -> bool:
-    dialect = DIALECTS[name]
-    return dialect.has_marks and dialect.read(answer.text, thinking=answer.thinking).attempted
+    return any(matches_schema(call, None) for call in read.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Reader:
         return {self.read_as} if self.read_as else {self.asked, self.spoken}
 
     def reads_a_call(self, answer: Answer) -> bool:
-        return any(_reads_a_call(answer, name) for name in self.counting)
+        return any(_has_call(_read(answer, name)) for name in self.counting)
 
     def read(
         self, expectation: Expectation, answer: Answer, allowed_tools: Collection[str] | None, *, strict: bool = False
