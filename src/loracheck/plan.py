@@ -98,7 +98,7 @@ def read(suite: Suite, store: Store) -> Plan:
         _confirm_schemas(suite)
     # All cases at once: a chat template runs in a process of its own, which takes its time to start.
     cases = [case for entry in suite.entries for case in KINDS[entry.kind].cases(entry)]
-    prompts, texts = write_prompts(chat_template(model), cases, suite.defaults, model.path)
+    prompts, texts = write_prompts(chat_template(model), cases, suite.defaults, model.path, store)
     own_adapters = tuple(adapter.use for adapter in adapters[: len(suite.models.base.adapters)])
     views = Views(
         base=View("base", model.path, own_adapters),

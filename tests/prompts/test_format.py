@@ -12,6 +12,7 @@ from loracheck.errors import ModelError
 from loracheck.models.model import ChatTemplate
 from loracheck.prompts.chat import describe_tools
 from loracheck.prompts.format import PromptFormat, look_at, write_prompts
+from loracheck.store import Store
 from suite_factory import CHAT_TEMPLATE, SEARCH, make_case
 
 MODEL = Path("m.gguf")
@@ -22,7 +23,7 @@ THINKS = CHAT_TEMPLATE + "{% if enable_thinking is defined and not enable_thinki
 
 def written(source: str | None, **defaults: Any) -> tuple[PromptFormat, str]:
     template = None if source is None else ChatTemplate(source)
-    used, (text,) = write_prompts(template, [make_case()], Defaults(**defaults), MODEL)
+    used, (text,) = write_prompts(template, [make_case()], Defaults(**defaults), MODEL, Store())
     return used, text
 
 

@@ -20,6 +20,7 @@ from loracheck.prompts.chat import Asked, render_chat
 from loracheck.prompts.format import write_prompts
 from loracheck.prompts.rendering import render_apart
 from loracheck.report.json import render as to_json
+from loracheck.store import Store
 from suite_factory import CHAT_TEMPLATE, SEARCH, answering, make_case, make_suite, write_files
 
 if TYPE_CHECKING:
@@ -199,8 +200,8 @@ def test_a_check_with_a_hostile_template_ends_with_exit_code_2(tmp_path: Path, m
 def test_a_template_of_megabytes_is_not_even_looked_at(tmp_path: Path) -> None:
     template = ChatTemplate("a" * 1_000_001)
     with pytest.raises(ModelError, match=r"m\.gguf: the model's chat template is 1,000,001 characters long"):
-        write_prompts(template, [], Defaults(), tmp_path / "m.gguf")
-    assert write_prompts(template, [], Defaults(prompt="raw"), tmp_path / "m.gguf")[0].template is None
+        write_prompts(template, [], Defaults(), tmp_path / "m.gguf", Store())
+    assert write_prompts(template, [], Defaults(prompt="raw"), tmp_path / "m.gguf", Store())[0].template is None
 
 
 def test_cases_with_letters_that_no_file_can_hold_are_asked_and_reported(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from loracheck.models.model import ChatTemplate
 from loracheck.prompts.chat import WAY_OUT, Asked, in_words
 from loracheck.prompts.defects import DEFECTS
 from loracheck.prompts.facts import Facts
-from loracheck.prompts.rendering import Rendered, render_apart
+from loracheck.prompts.rendering import Rendered
+from loracheck.prompts.stored import render_once
 from loracheck.scoring.dialects import PLAIN, Detection, detect
+from loracheck.store import Store
 
 # Many times the longest in use.
 _MAX_TEMPLATE = 1_000_000
@@ -38,7 +40,7 @@ class PromptFormat:
 
 
 def write_prompts(
-    template: ChatTemplate | None, cases: Sequence[Case], defaults: Defaults, model: Path
+    template: ChatTemplate | None, cases: Sequence[Case], defaults: Defaults, model: Path, store: Store
 ) -> tuple[PromptFormat, list[str]]:
     """The texts that the model reads, through its chat template where there is one and nothing else is asked for.
 
@@ -53,7 +55,7 @@ def write_prompts(
     asked = [Asked(case.conversation, [tool.spec() for tool in case.surface]) for case in cases]
     used = replace(template, arguments=defaults.template_args)
     try:
-        rendered = _render(used, asked, no_thinking=not defaults.thinking)
+        rendered = _render(store, used, asked, no_thinking=not defaults.thinking)
     except ModelError as error:
         raise ModelError(f"{model}: {error}") from None
     warnings = tuple(f"{model}: about its chat template: {fault}" for fault in _faults(rendered.facts, asked))
@@ -62,15 +64,15 @@ def write_prompts(
 
 def look_at(template: ChatTemplate) -> PromptFormat:
     """How cases would be put to a model with this template; ModelError when it fails."""
-    facts = _render(template, ()).facts
+    facts = _render(Store(), template, ()).facts
     return PromptFormat(_asked_dialect(template, facts), facts, tuple(DEFECTS[name].sentence for name in facts.defects))
 
 
-def _render(template: ChatTemplate, asked: Sequence[Asked], *, no_thinking: bool = False) -> Rendered:
+def _render(store: Store, template: ChatTemplate, asked: Sequence[Asked], *, no_thinking: bool = False) -> Rendered:
     if len(template.source) > _MAX_TEMPLATE:
         long = f"{len(template.source):,} characters long, {_MAX_TEMPLATE:,} at the most are run"
         raise ModelError(f"the model's chat template is {long}; {WAY_OUT}")
-    return render_apart(template, asked, no_thinking=no_thinking)
+    return render_once(store, template, asked, no_thinking=no_thinking)
 
 
 def _asked_dialect(template: ChatTemplate, facts: Facts) -> Detection:
