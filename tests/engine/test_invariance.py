@@ -104,7 +104,7 @@ def assert_that_rows_compute_the_same(path: Path, adapters: tuple[AdapterUse, ..
     prompts = [[7 + 3 * number + place for place in range(5 + number % 4)] for number in range(width)]
     with LlamaEngine(Settings(n_ctx=256)) as engine:
         model = engine.load(path)
-        with model._view(View("any", path, adapters), 64) as ctx:
+        with model._view(View("any", path, adapters), 64, width) as ctx:
 
             def digests(places: list[int]) -> dict[int, bytes]:
                 """Of the logits that each prompt's next token gets when these prompts have a step together."""
@@ -115,8 +115,7 @@ def assert_that_rows_compute_the_same(path: Path, adapters: tuple[AdapterUse, ..
                 return {number: logits[stream].tobytes() for stream, number in enumerate(places)}
 
             whole = digests(list(range(width)))
-            for live in range(1, width + 1):
-                count = rows.holding(live, width)
+            for count in {rows.holding(live, width) for live in range(1, width + 1)}:
                 assert digests(list(range(count))) == {number: whole[number] for number in range(count)}, count
             backwards = digests(list(reversed(range(width))))
             assert backwards == whole, "which stream a case is in makes no difference"

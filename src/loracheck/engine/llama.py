@@ -125,7 +125,7 @@ class _Model:
         longest = max(
             len(job.tokens) + max(job.max_new_tokens, len(job.follow.tokens) if job.follow else 0) for job in jobs
         )
-        with self._view(view, longest) as ctx:
+        with self._view(view, longest, len(jobs)) as ctx:
             for done in decode_greedy(ctx, jobs, self._ends_generation, BLOCK, share=share and self._can_cut):
                 index, pieces = done.job.index, [self._piece(token) for token in done.tokens]
                 yield (
@@ -141,7 +141,7 @@ class _Model:
 
     def fingerprint(self, view: View, text: str) -> Fingerprint:
         tokens = self._tokenize(text)
-        with self._view(view, len(tokens)) as ctx:
+        with self._view(view, len(tokens), 1) as ctx:
             ends = block_ends(tokens, BLOCK, self._ends_generation)
             logits = read_blocks(ctx, 0, tokens, ends)  # (n_vocab,)
             assert logits is not None
@@ -149,13 +149,14 @@ class _Model:
             return Fingerprint(digest, bool(np.isfinite(logits).all()))
 
     @contextmanager
-    def _view(self, view: View, n_ctx: int) -> Iterator[LlamaContext]:
-        """A context with the view's adapters on and nothing remembered; bare and empty again afterwards.
+    def _view(self, view: View, n_ctx: int, jobs: int) -> Iterator[LlamaContext]:
+        """A context for so many jobs, with the view's adapters on and nothing remembered; bare and empty afterwards.
 
         KV memory computed under one set of adapters is wrong under any other.
         """
         handles = [self._adapter(use.source) for use in view.adapters]
-        ctx = self._context_of(n_ctx, view.width or self._settings.parallel or default_width(self._header))
+        width = view.width or self._settings.parallel or default_width(self._header)
+        ctx = self._context_of(n_ctx, width, jobs)
         ctx.clear()
         ctx.set_adapters(handles, [use.scale for use in view.adapters])
         try:
@@ -166,15 +167,16 @@ class _Model:
             ctx.set_adapters([], [])
             ctx.clear()
 
-    def _context_of(self, n_ctx: int, width: int) -> LlamaContext:
-        """The context, made anew only for another width or a longer prompt: every stream costs memory."""
+    def _context_of(self, n_ctx: int, width: int, jobs: int) -> LlamaContext:
+        """The context, with no more streams than there are jobs: each costs memory. Kept for whoever needs the same."""
         limit = self._limit()
         wanted = limit if self._fixed_context else min(limit, -(-n_ctx // 256) * 256)
-        if self._context is None or self._context.n_ctx < wanted or self._context.width != width:
+        rows = rows_of(self._header, gpu_layers=self._settings.gpu_layers, width=width)
+        streams = rows.holding(jobs, width)
+        if self._context is None or self._context.n_ctx < wanted or self._context.width != streams:
             self._drop_context()
-            rows = rows_of(self._header, gpu_layers=self._settings.gpu_layers, width=width)
             threads = self._settings.threads
-            self._context = LlamaContext(self._model, self._n_vocab, wanted, width, rows, threads, self._tick)
+            self._context = LlamaContext(self._model, self._n_vocab, wanted, streams, rows, threads, self._tick)
         return self._context
 
     def _drop_context(self) -> None:
