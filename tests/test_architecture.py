@@ -17,14 +17,14 @@ SOURCE = Path(loracheck.__file__).parent
 
 # Left knows nothing of right; what stands on one line may know each other only where it is said below.
 ROOMS = (
-    {"errors", "text", "processes", "progress"},
+    {"errors", "text", "processes", "progress", "file_types"},
     {"files"},
     {"scoring"},
     {"cases", "models"},
     {"store"},
     {"prompts"},
     {"engine"},
-    {"results"},
+    {"results", "quantized"},
     {"probes"},
     {"plan"},
     {"ask", "judge"},

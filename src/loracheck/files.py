@@ -7,9 +7,10 @@ import os
 import select
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from io import FileIO
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedIOBase, BufferedWriter, FileIO
 from pathlib import Path
 
 from loracheck.errors import InputError
@@ -44,6 +45,52 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary.write_bytes(data)
 
 
+@contextmanager
+def only_here(path: Path, waiting: Callable[[int], object]) -> Iterator[BufferedWriter]:
+    """A file, made if need be, open to go on, for one process at a time; the others are told how large it gets."""
+    while True:
+        with path.open("ab") as file:
+            while not _locked(file):
+                waiting(os.fstat(file.fileno()).st_size)
+                time.sleep(_POLL_SECONDS)
+            if not _is_still_at(path, file):
+                continue
+            # It may have grown while we waited.
+            file.seek(0, os.SEEK_END)
+            yield file
+            return
+
+
+def sweep(paths: Iterable[Path]) -> None:
+    """Remove files that were `only_here` for a process which is gone."""
+    for path in paths:
+        # Not a pipe, which would keep us waiting; and what cannot be removed is not in the way.
+        with suppress(OSError):
+            if path.is_file():
+                with path.open("rb") as file:
+                    if _locked(file) and _is_still_at(path, file):
+                        path.unlink()
+
+
+def _locked(file: BufferedIOBase) -> bool:
+    # Where there is none, the rest of this module still serves.
+    import fcntl
+
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_still_at(path: Path, file: BufferedIOBase) -> bool:
+    """Whether nobody has renamed or removed it since it was opened."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
 def cache_folder() -> Path:
     """Where answers and the demo's model are kept: LORACHECK_CACHE, or the user's cache folder."""
     # Not needed by most commands, and not free to import.
@@ -59,6 +106,7 @@ MAX_BYTES = 512 * 2**20
 PATIENCE_SECONDS = 60.0
 SMALLER = "give a smaller one"
 _CHUNK = 2**20
+_POLL_SECONDS = 0.1
 
 
 def read_text(path: Path, error: type[InputError], most: int = MAX_BYTES, fix: str = SMALLER) -> str:

@@ -29,6 +29,14 @@ def counted(many: int, noun: str) -> str:
     return f"{many} {noun}{'' if many == 1 else 's'}"
 
 
+def byte_size(count: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
 # What is not known is a dash.
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loracheck.text import counted, visible
+from loracheck.text import byte_size, counted, visible
 
 NO_ENGINE = 3
 
@@ -43,14 +43,14 @@ def info() -> None:
 
     cached = look()
     click.echo(f"folder   {cached.folder}")
-    click.echo(f"answers  {counted(cached.answers, 'answer')}, {_size(cached.store_bytes)}")
+    click.echo(f"answers  {counted(cached.answers, 'answer')}, {byte_size(cached.store_bytes)}")
     if cached.converted:
         adapters, size = counted(len(cached.converted), "converted adapter"), sum(cached.converted.values())
-        click.echo(f"adapters {adapters}, {_size(size)}")
+        click.echo(f"adapters {adapters}, {byte_size(size)}")
     for name, size in cached.models.items():
-        click.echo(f"model    {name}, {_size(size)}")
+        click.echo(f"model    {name}, {byte_size(size)}")
     for name, size in cached.unfinished.items():
-        click.echo(f"part     {name}, {_size(size)}; the next fetch goes on from there")
+        click.echo(f"part     {name}, {byte_size(size)}; the next fetch goes on from there")
     if not cached.models:
         click.echo("models   none fetched")
     for warning in cached.warnings:
@@ -68,11 +68,3 @@ def clear(models: bool) -> None:
         click.echo(f"removed {path}")
     if not removed:
         click.echo("nothing to remove")
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"

@@ -65,6 +65,32 @@ class ChildEngine:
                 yield value
 
 
+class ChildQuantizer:
+    """llama.cpp's quantizer in a child process, which is there as long as the `with` block is."""
+
+    def __init__(self, *, threads: int, timeout: float) -> None:
+        """A child that writes nothing for `timeout` seconds is stopped."""
+        self._child = _Child(Settings(threads=threads), timeout)
+
+    def __enter__(self) -> ChildQuantizer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.close()
+
+    def expect(self, model: Path, file_type: int) -> tuple[int, int]:
+        """About how many bytes it will be, and how many tensors do not fit the type's blocks and get a larger one."""
+        (expected,) = self._ask(f"looking at {model}", "expect_quantized", model, file_type)
+        return cast("tuple[int, int]", expected)
+
+    def quantize(self, model: Path, out: Path, file_type: int) -> Iterator[int]:
+        """Yield how many bytes are written, now and then until all are."""
+        return self._ask(f"quantizing {model}", "quantize", model, out, file_type)
+
+    def _ask(self, doing: str, name: str, *arguments: Any) -> Iterator[Any]:
+        return (value for _, value in self._child.ask(doing, name, *arguments))
+
+
 class _Child:
     """The process, its log, and what it replies."""
 

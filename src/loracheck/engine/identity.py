@@ -44,6 +44,11 @@ def view_identity(view: View, hash_of: HashOf) -> dict[str, Any]:
     }
 
 
+def quantizer_identity(hash_of: HashOf) -> dict[str, Any]:
+    """The llama.cpp that would quantize: its build decides which bytes come out, the machine does not."""
+    return {"bindings": llama_cpp_version(), "libraries": [hash_of(path) for path in _libraries()]}
+
+
 def installed_version(distribution: str) -> str | None:
     """None where it is not installed."""
     try:

@@ -45,6 +45,10 @@ def forget_log() -> None:
     _lines.clear()
 
 
+def log_lines() -> list[str]:
+    return [text for _, text in _lines]
+
+
 def last_words(limit: int = 4) -> str:
     """The last warnings and errors, or, when there are none, the last lines of any kind."""
     serious = [text for level, text in _lines if level in (_WARN, _ERROR) and text]

@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -71,6 +72,17 @@ class _Worker:
 
     def _fingerprint(self, view: View, text: str) -> Iterable[Any]:
         yield self._ready_for(view).fingerprint(view, text)
+
+    def _expect_quantized(self, model: Path, file_type: int) -> Iterable[Any]:
+        from loracheck.engine.quantize import expect
+
+        yield expect(model, file_type)
+
+    def _quantize(self, model: Path, out: Path, file_type: int) -> Iterable[Any]:
+        from loracheck.engine.quantize import quantize
+
+        # How many bytes there are: a sign of life, and only while there are ever more.
+        return quantize(model, out, file_type, self._settings.threads)
 
     def _ready_for(self, view: View) -> LlamaEngine:
         """The engine with the view's model in it; a crash on the way is told from one in the work itself."""

@@ -6,9 +6,6 @@ it goes on from another source.
 
 from __future__ import annotations
 
-import fcntl
-import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -17,13 +14,11 @@ from pathlib import Path
 
 from loracheck.errors import InputError
 from loracheck.fetch.source import Source, SourceFailed, Tell
-from loracheck.files import cache_folder, sha256_of
+from loracheck.files import cache_folder, only_here, sha256_of
 from loracheck.progress import bytes_bar
 
 UNFINISHED = ".part"
 """What a file's name ends with until it is whole."""
-
-_POLL_SECONDS = 0.1
 
 Progress = Callable[[int, int], None]
 """Told how many bytes of how many are there."""
@@ -79,7 +74,7 @@ def fetch(model: ModelFile, progress: Progress) -> Path:
     unfinished = target.with_name(f"{target.name}{UNFINISHED}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _only_here(unfinished, lambda done: progress(done, model.size)) as file:
+        with _brought_so_far(unfinished, lambda done: progress(done, model.size)) as file:
             # Another process may have brought it while we waited.
             if not _is_whole(target, model):
                 _complete(file, model, progress)
@@ -90,39 +85,14 @@ def fetch(model: ModelFile, progress: Progress) -> Path:
 
 
 @contextmanager
-def _only_here(unfinished: Path, tell: Tell) -> Iterator[BufferedWriter]:
-    """What earlier attempts brought, open to go on, for one process at a time; the others see how far it gets."""
-    while True:
-        with unfinished.open("ab") as file:
-            while not _locked(file):
-                tell(os.fstat(file.fileno()).st_size)
-                time.sleep(_POLL_SECONDS)
-            if not _is_still_at(unfinished, file):
-                continue
-            # It may have grown while we waited.
-            file.seek(0, os.SEEK_END)
-            try:
-                yield file
-            finally:
-                if not file.tell():
-                    unfinished.unlink(missing_ok=True)
-            return
-
-
-def _locked(file: BufferedWriter) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_still_at(path: Path, file: BufferedWriter) -> bool:
-    """Whether nobody has renamed or removed it since it was opened."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
+def _brought_so_far(unfinished: Path, tell: Tell) -> Iterator[BufferedWriter]:
+    """What earlier attempts brought, open to go on; nothing is left behind when nothing came."""
+    with only_here(unfinished, tell) as file:
+        try:
+            yield file
+        finally:
+            if not file.tell():
+                unfinished.unlink(missing_ok=True)
 
 
 def _complete(file: BufferedWriter, model: ModelFile, progress: Progress) -> None:

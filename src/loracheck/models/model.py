@@ -11,22 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from loracheck.errors import ModelError
+from loracheck.file_types import FILE_TYPES
 from loracheck.models.gguf_file import GgufFile, read_header
 from loracheck.models.identify import is_lora, is_model, what_it_is
 
 _PART = re.compile(r"(?P<stem>.*)-\d{5}-of-(?P<count>\d{5})\.gguf")
-
-# general.file_type: what the quantizer was asked for. Single tensors may differ.
-# fmt: off
-_FILE_TYPES = {
-     0: "F32",        1: "F16",        2: "Q4_0",       3: "Q4_1",       7: "Q8_0",       8: "Q5_0",
-     9: "Q5_1",      10: "Q2_K",      11: "Q3_K_S",    12: "Q3_K_M",    13: "Q3_K_L",    14: "Q4_K_S",
-    15: "Q4_K_M",    16: "Q5_K_S",    17: "Q5_K_M",    18: "Q6_K",      19: "IQ2_XXS",   20: "IQ2_XS",
-    21: "Q2_K_S",    22: "IQ3_XS",    23: "IQ3_XXS",   24: "IQ1_S",     25: "IQ4_NL",    26: "IQ3_S",
-    27: "IQ3_M",     28: "IQ2_S",     29: "IQ2_M",     30: "IQ4_XS",    31: "IQ1_M",     32: "BF16",
-    36: "TQ1_0",     37: "TQ2_0",     38: "MXFP4_MOE", 39: "NVFP4",     40: "Q1_0",      41: "Q2_0",
-}
-# fmt: on
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +51,7 @@ def read_model(path: Path) -> ModelInfo:
         size=header.size,
         architecture=architecture,
         name=header.text("general.name"),
-        quantization=None if file_type is None else _FILE_TYPES.get(file_type),
+        quantization=None if file_type is None else FILE_TYPES.get(file_type),
         tensor_types=dict(types.most_common()),
         parameters=sum(prod(tensor.dims) for tensor in header.tensors),
         n_ctx_train=header.whole_number(f"{architecture}.context_length"),
