@@ -12,7 +12,7 @@ from loracheck.engine import Fingerprint, Trace
 from loracheck.engine.fake import FakeEngine
 from loracheck.errors import EngineError, NoEffectError
 from loracheck.plan import read
-from loracheck.probes.probe import Questions
+from loracheck.probes.probe import Prompts, Questions
 from loracheck.progress import QuietProgress
 from loracheck.store import Store
 from suite_factory import answering, call, failing_from, make_case, make_suite
@@ -77,14 +77,14 @@ def test_answers_may_come_in_any_order(files: Files) -> None:
 
     plan = plan_of(make_suite(files, cases=3))
     answers = asked(plan, Backwards(lambda view, prompt: prompt.id))
-    texts = [answer.text for answer in answers.of(plan.views.base, plan.steps[0].prompts)]
+    texts = [answer.text for answer in answers.of(plan.views.base, plan.steps[0].prompts.of(plan.views.base))]
     assert texts == ["case1", "case2", "case3"]
 
 
 def test_a_question_that_was_not_asked_has_no_answer(files: Files) -> None:
     plan = plan_of(make_suite(files, cases=1))
     answers = asked(plan, answering())
-    (prompt,) = plan.steps[0].prompts
+    (prompt,) = plan.steps[0].prompts.of(plan.views.base)
     assert answers.find(plan.views.tuned, prompt) == answers.of(plan.views.tuned, [prompt])[0]
     assert answers.find(plan.views.tuned, replace(prompt, text="Something else.")) is None
     assert answers.find(plan.views.tuned, replace(prompt, max_new_tokens=1)) is None
@@ -139,7 +139,10 @@ def test_the_adapter_reads_the_calls_of_the_base_and_nothing_else_is_traced(file
     # In its second answer the base made no call.
     assert [(prompt.traced, prompt.follow) for prompt in engine.seen["adapter"]] == [(False, TRACE), (False, None)]
     assert [(prompt.traced, prompt.follow) for prompt in engine.seen["null 1/1"]] == [(False, None)] * 2
-    assert [answer.trace for answer in answers.of(plan.views.base, plan.steps[-1].prompts)] == [TRACE, TRACE]
+    assert [answer.trace for answer in answers.of(plan.views.base, plan.steps[-1].prompts.of(plan.views.base))] == [
+        TRACE,
+        TRACE,
+    ]
 
 
 def test_where_the_base_was_not_traced_there_is_nothing_to_follow(files: Files) -> None:
@@ -156,8 +159,10 @@ def test_where_the_base_was_not_traced_there_is_nothing_to_follow(files: Files) 
 def test_what_only_the_adapter_is_asked_follows_nobody(files: Files) -> None:
     plan = plan_of(make_suite(files, cases=1))
     (step,) = plan.steps
-    alone = replace(step.prompts[0], id="alone", text="Something else.")
-    other = replace(step, prompts=(alone,), questions=(Questions(plan.views.tuned, (alone,)),))
+    alone = replace(step.prompts.of(plan.views.base)[0], id="alone", text="Something else.")
+    other = replace(
+        step, prompts=Prompts({plan.views.base.model: (alone,)}), questions=(Questions(plan.views.tuned, (alone,)),)
+    )
     for steps in ((step, other), (other, step)):
         engine = Tracing()
         answers = asked(replace(plan, steps=steps), engine)

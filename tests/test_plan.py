@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loracheck.cases.suite import Suite
+    from loracheck.engine import Prompt
     from loracheck.plan import Plan
+    from loracheck.probes.probe import Step, Views
     from loracheck.results import Provenance
 
 SUITE = """\
@@ -63,6 +65,18 @@ def asked(plan: Plan) -> list[tuple[str, list[str]]]:
     return [(questions.view.name, [prompt.text for prompt in questions.prompts]) for questions in plan.questions]
 
 
+def prompts_of(step: Step[Any]) -> tuple[Prompt, ...]:
+    """Those of a plan with one model file."""
+    (prompts,) = step.prompts.by_model.values()
+    return prompts
+
+
+def asked_by(views: Views) -> str:
+    """The dialect that a plan with one model file asks for."""
+    (asked,) = views.asked.values()
+    return asked.name
+
+
 # What a plan holds
 
 
@@ -86,11 +100,11 @@ def test_every_entry_of_the_suite_is_a_step_with_its_prompts(files: Files) -> No
     suite = make_suite(files).with_cases([make_case(1, max_new_tokens=9), make_case(2)]).with_nulls(2)
     nulls, tools = plan_of(suite).steps
     assert [nulls.entry, tools.entry] == list(suite.entries)
-    assert [(prompt.id, prompt.text) for prompt in nulls.prompts] == [
+    assert [(prompt.id, prompt.text) for prompt in prompts_of(nulls)] == [
         ("search_web", "Search the web for the capital of France."),
         ("calculator", "Add 2 and 2."),
     ]
-    assert [(prompt.id, prompt.text, prompt.max_new_tokens) for prompt in tools.prompts] == [
+    assert [(prompt.id, prompt.text, prompt.max_new_tokens) for prompt in prompts_of(tools)] == [
         ("case1", "Search for 1.", 9),
         ("case2", "Search for 2.", 256),
     ]
@@ -100,23 +114,23 @@ def test_every_entry_of_the_suite_is_a_step_with_its_prompts(files: Files) -> No
 def test_prompts_are_written_by_the_models_own_template_and_ask_for_its_dialect(tmp_path: Path) -> None:
     files = write_files(tmp_path, CHAT_TEMPLATE + '{# <tool_call>{"name" #}')
     plan = plan_of(make_suite(files, cases=2))
-    texts = [prompt.text for prompt in plan.steps[0].prompts]
+    texts = [prompt.text for prompt in prompts_of(plan.steps[0])]
     assert [text.rpartition("</tools>")[2] for text in texts] == [
         "<user>Search for 1.<assistant>",
         "<user>Search for 2.<assistant>",
     ]
-    assert (plan.views.asked.name, plan.views.read_as) == ("hermes", None)
+    assert (asked_by(plan.views), plan.views.read_as) == ("hermes", None)
 
 
 def test_a_dialect_that_is_named_is_how_answers_are_read_and_not_what_is_asked_for(tmp_path: Path) -> None:
     suite = make_suite(write_files(tmp_path, CHAT_TEMPLATE + '{# <tool_call>{"name" #}'))
     views = plan_of(suite.with_defaults(dialect="mistral")).views
-    assert (views.asked.name, views.read_as) == ("hermes", "mistral")
+    assert (asked_by(views), views.read_as) == ("hermes", "mistral")
 
 
 def test_sentinels_are_put_to_the_model_as_the_cases_are(tmp_path: Path) -> None:
     nulls, _ = plan_of(make_suite(write_files(tmp_path, CHAT_TEMPLATE)).with_nulls(1)).steps
-    first, second = (prompt.text for prompt in nulls.prompts)
+    first, second = (prompt.text for prompt in prompts_of(nulls))
     assert '"search_web"' in first
     assert first.endswith("<user>Search the web for the capital of France.<assistant>")
     assert '"calculator"' in second
@@ -137,7 +151,7 @@ def limits(tmp_path: Path, template: str | None, **defaults: Any) -> list[int]:
     ]
     suite = make_suite(write_files(tmp_path, template)).with_cases(cases)
     plan = plan_of(suite.model_copy(update={"defaults": Defaults(**defaults)}))
-    return [prompt.max_new_tokens for prompt in plan.steps[0].prompts]
+    return [prompt.max_new_tokens for prompt in prompts_of(plan.steps[0])]
 
 
 def test_an_answer_may_have_256_tokens_or_what_its_case_says(tmp_path: Path) -> None:
@@ -168,9 +182,9 @@ def test_views_are_asked_in_the_order_base_adapter_nulls(files: Files) -> None:
     plan = plan_of(make_suite(files, cases=2).with_nulls(2))
     assert asked(plan) == [("base", cases), ("adapter", cases), ("null 1/2", sentinels), ("null 2/2", sentinels)]
     base, tuned, *nulls = plan.questions
-    assert (base.traced, base.follows) == (True, None)
-    assert (tuned.traced, tuned.follows) == (False, plan.views.base)
-    assert [(null.traced, null.follows) for null in nulls] == [(False, None)] * 2
+    assert (base.traced, base.follows) == (True, ())
+    assert (tuned.traced, tuned.follows) == (False, base.prompts)
+    assert [(null.traced, null.follows) for null in nulls] == [(False, ())] * 2
 
 
 def test_probes_that_share_cases_ask_each_of_them_once(files: Files) -> None:
@@ -179,7 +193,7 @@ def test_probes_that_share_cases_ask_each_of_them_once(files: Files) -> None:
     assert asked(plan)[:2] == [("base", texts), ("adapter", texts)]
     assert len(asked(plan)) == 3
     assert plan.questions[0].traced
-    assert plan.questions[1].follows == plan.views.base
+    assert plan.questions[1].follows == plan.questions[0].prompts
 
 
 def test_the_same_text_with_another_limit_is_another_question(files: Files) -> None:
@@ -193,7 +207,7 @@ def test_the_same_text_with_another_limit_is_another_question(files: Files) -> N
 def test_cases_of_one_probe_that_read_the_same_are_asked_once(files: Files) -> None:
     cases = [make_case(1), make_case(2, prompt="Search for 1.", gold_arguments={"query": "1"})]
     plan = plan_of(make_suite(files).with_cases(cases))
-    assert len(plan.steps[0].prompts) == 2
+    assert len(prompts_of(plan.steps[0])) == 2
     assert asked(plan) == [("base", ["Search for 1."]), ("adapter", ["Search for 1."])]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
-from loracheck.engine import Engine, Prompt
+from loracheck.engine import Engine, Prompt, View
 from loracheck.errors import EngineError, NoEffectError
 from loracheck.models import measure_adapter
 from loracheck.plan import AdapterFile, Plan
@@ -30,9 +31,11 @@ class Progress(Protocol):
 
 
 def ask(plan: Plan, engine: Engine, progress: Progress) -> Answers:
-    _confirm_effect(plan, engine)
     answers = Answers()
+    proof = _Proof(plan, engine)
     for questions in plan.questions:
+        # Here, and not before everything else: two models may not fit in memory, and to load one twice takes long.
+        proof.look_at(questions.view.model)
         prompts = list(_prompts(plan, questions, answers))
         progress.stage(questions.view.name, len(prompts))
         for index, completion in engine.answer(questions.view, prompts):
@@ -44,34 +47,62 @@ def ask(plan: Plan, engine: Engine, progress: Progress) -> Answers:
 
 def _prompts(plan: Plan, questions: Questions, answers: Answers) -> Iterator[Prompt]:
     """The prompts, with what is to be read beside answering them."""
-    if questions.follows is None:
+    if not questions.follows:
         yield from (replace(prompt, traced=questions.traced) for prompt in questions.prompts)
         return
-    views = having_heard_the_base(plan.views, plan.steps, answers)
-    for prompt in questions.prompts:
-        # None where only another probe asks it, which has no use for that view.
-        answer = answers.find(questions.follows, prompt)
-        makes_call = answer and answer.trace and views.reader.reads_a_call(answer_to(prompt, answer))
+    base = plan.views.base
+    reader = having_heard_the_base(plan.views, plan.steps, answers).reader_of(base)
+    for prompt, asked in zip(questions.prompts, questions.follows, strict=True):
+        answer = asked and answers.find(base, asked)
+        makes_call = asked and answer and answer.trace and reader.reads_a_call(answer_to(asked, answer))
         yield replace(prompt, follow=answer.trace if answer and makes_call else None)
 
 
-def _confirm_effect(plan: Plan, engine: Engine) -> None:
-    """An adapter that computes nothing is a common accident, and would pass every comparison with its base."""
-    digests = []
-    for view in (plan.views.base, plan.views.tuned):
-        fingerprint = engine.fingerprint(view, EFFECT_TEXT)
+class _Proof:
+    """That the two views do not compute the same, as soon as that can be told.
+
+    An adapter that computes nothing is a common accident, and would pass every comparison with its base.
+    """
+
+    def __init__(self, plan: Plan, engine: Engine) -> None:
+        self._plan = plan
+        self._engine = engine
+        self._digests: dict[View, str] = {}
+
+    def look_at(self, model: Path) -> None:
+        """What the views of a model file compute; NoEffectError when that is nothing new."""
+        views = self._plan.views
+        seen = [view for view in (views.base, views.bare, views.tuned) if view.model == model]
+        if all(view in self._digests for view in seen):
+            return
+        for view in seen:
+            if view not in self._digests:
+                self._digests[view] = self._compute(view)
+        base, bare, tuned = (self._digests.get(view) for view in (views.base, views.bare, views.tuned))
+        if tuned is None:
+            return
+        if views.under_test and bare == tuned:
+            tried = "\n".join(f"  {_in_words(adapter)}" for adapter in self._plan.adapters)
+            raise NoEffectError(
+                "the adapter has no effect: both views compute bitwise equal logits. Tried:\n"
+                f"{tried}\n"
+                "Was it exported before training, or trained on modules that llama.cpp does not adapt?"
+            )
+        # By its chat template alone a candidate is another model.
+        if base == tuned and self._plan.reads_alike:
+            raise NoEffectError(
+                "the candidate has no effect: from the same prompts it computes bit for bit what its base computes\n"
+                + self._plan.files_in_words
+            )
+
+    def _compute(self, view: View) -> str:
+        fingerprint = self._engine.fingerprint(view, EFFECT_TEXT)
         if not fingerprint.finite:
-            culprits = [name for adapter in plan.adapters for name in measure_adapter(adapter.lora).non_finite]
+            used = self._plan.base_adapters if view == self._plan.views.base else self._plan.adapters
+            culprits = [name for adapter in used for name in measure_adapter(adapter.lora).non_finite]
             why = f"; NaN or infinity in {', '.join(culprits[:3])}" if culprits else ""
             raise EngineError(f"the {view.name} view computes numbers that are not finite{why}")
-        digests.append(fingerprint.digest)
-    if digests[0] == digests[1]:
-        tried = "\n".join(f"  {_in_words(adapter)}" for adapter in plan.adapters)
-        raise NoEffectError(
-            "the adapter has no effect: both views compute bitwise equal logits. Tried:\n"
-            f"{tried}\n"
-            "Was it exported before training, or trained on modules that llama.cpp does not adapt?"
-        )
+        return fingerprint.digest
 
 
 def _in_words(adapter: AdapterFile) -> str:

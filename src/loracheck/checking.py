@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from loracheck.ask import Progress, ask
 from loracheck.cases.suite import Suite
 from loracheck.engine import TIMEOUT, Engine, Settings
+from loracheck.engine.architectures import why_not_known
 from loracheck.engine.child import ChildEngine
 from loracheck.engine.stored import StoredEngine
-from loracheck.errors import InputError
+from loracheck.errors import InputError, ModelError
 from loracheck.files import sha256_of
 from loracheck.judge import judge
-from loracheck.plan import read
+from loracheck.plan import Plan, read
 from loracheck.progress import QuietProgress
+from loracheck.quantized import quantized, requantizing
 from loracheck.results import Report
 from loracheck.store import Store
 
@@ -27,38 +30,76 @@ def check(
     store: Store | None = None,
     progress: Progress | None = None,
     timeout: float = TIMEOUT,
+    tell: Callable[[str], None] | None = None,
 ) -> Report:
     """Run a suite. A given engine stays open; without one, llama.cpp is opened in a child process and closed again.
 
-    With a `store`, what it has is not computed again; when it has everything, no model is loaded.
+    With a `store`, what it has is not computed again; when it has everything, no model is loaded. `tell` hears what is
+    made on the way, such as a quantized model.
     """
     started = time.perf_counter()
     store, progress = store or Store(), progress or QuietProgress()
-    # Hashing a large model takes seconds, and loading it more.
-    progress.stage("loading", 0)
-    plan = read(suite, store)
-    with _open(engine, plan.settings, timeout) as source:
-        answers = ask(plan, StoredEngine(store, source), progress)
-    report = judge(plan, answers)
-    _confirm_unchanged(store)
+    with _candidate(suite, store, timeout, tell) as quantized:
+        # Hashing a large model takes seconds, and loading it more.
+        progress.stage("loading", 0)
+        plan = read(suite, store, quantized)
+        if engine is None:
+            _confirm_known(plan)
+        with _open(engine, plan.settings, timeout) as source:
+            answers = ask(plan, StoredEngine(store, source), progress)
+        report = judge(plan, answers)
+        _confirm_unchanged(store)
     timing = {**report.timing, "total_seconds": time.perf_counter() - started}
-    return report.model_copy(update={"timing": timing, "warnings": (*report.warnings, *store.warnings)})
+    warnings = (*report.warnings, *_about_quantizing(suite), *store.warnings)
+    return report.model_copy(update={"timing": timing, "warnings": warnings})
+
+
+@contextmanager
+def _candidate(suite: Suite, store: Store, timeout: float, tell: Callable[[str], None] | None) -> Iterator[Path | None]:
+    """The base quantized, where the suite asks for that; None where it does not."""
+    kind = suite.defaults.quantize
+    if kind is None:
+        yield None
+        return
+    # What else is wrong with the input is said before the work.
+    read(suite, store)
+    threads, base = suite.defaults.threads, suite.models.base.gguf
+    with quantized(
+        base, kind, no_cache=not store.is_on, hash_of=store.sha256_of, threads=threads, timeout=timeout, tell=tell
+    ) as path:
+        yield path
+
+
+def _about_quantizing(suite: Suite) -> Iterator[str]:
+    if suite.defaults.quantize and (warning := requantizing(suite.models.base.gguf)):
+        yield warning
+
+
+def _confirm_known(plan: Plan) -> None:
+    """A model that llama.cpp cannot load is told before another has answered everything."""
+    for model in plan.formats:
+        if model.exists() and (why := why_not_known(model)):
+            raise ModelError(why)
 
 
 def planned(suite: Suite, store: Store, engine: Engine | None = None) -> Iterator[str]:
     """What a check of the suite would ask, in lines to read; nothing is loaded, and nothing is asked."""
     plan = read(suite, store)
     known = StoredEngine(store, engine or ChildEngine(plan.settings))
-    yield f"model    {plan.provenance.model.path}"
-    yield f"dialect  {plan.views.asked.name}: {plan.views.asked.why}"
+    for model, used in plan.formats.items():
+        yield f"model    {model}"
+        yield f"dialect  {used.asked.name}: {used.asked.why}"
+        if thinking := used.template and used.template.thinking:
+            yield f"thinking {'on' if thinking.on else 'off'}"
     if plan.views.read_as:
         yield f"read as  {plan.views.read_as}"
-    thinking = plan.prompts.template and plan.prompts.template.thinking
-    if thinking:
-        yield f"thinking {'on' if thinking.on else 'off'}"
+    if plan.views.no_drift:
+        yield f"no drift {plan.views.no_drift}"
     yield from (f"warning  {warning}" for warning in plan.warnings)
     for questions in plan.questions:
-        kept = [answer for answer in known.kept(questions.view, questions.prompts) if answer]
+        # A model that is yet to be quantized has answered nothing.
+        is_there = questions.view.model.exists()
+        kept = [answer for answer in known.kept(questions.view, questions.prompts) if answer] if is_there else []
         letters = sum(len(prompt.text) for prompt in questions.prompts)
         tokens = sum(answer.prompt_tokens for answer in kept)
         size = f"{tokens:,} tokens" if len(kept) == len(questions.prompts) else f"{letters:,} characters"
@@ -69,10 +110,14 @@ def planned(suite: Suite, store: Store, engine: Engine | None = None) -> Iterato
         )
         yield from (f"         {use} at scale {use.scale:g}" for use in questions.view.adapters)
     for step in plan.steps:
-        yield f"probe    {step.entry.name} ({step.entry.kind}): {len(step.prompts)} cases"
-        for prompt in step.prompts:
-            yield f"case     {prompt.id}, at most {prompt.max_new_tokens} new tokens"
-            yield from (f"    {line}" for line in prompt.text.split("\n"))
+        for model, prompts in step.prompts.by_model.items():
+            if model != plan.views.base.model and step.prompts.are_alike:
+                continue
+            whose = "" if step.prompts.are_alike else f" for {model}"
+            yield f"probe    {step.entry.name} ({step.entry.kind}): {len(prompts)} cases{whose}"
+            for prompt in prompts:
+                yield f"case     {prompt.id}, at most {prompt.max_new_tokens} new tokens"
+                yield from (f"    {line}" for line in prompt.text.split("\n"))
 
 
 @contextmanager

@@ -6,23 +6,33 @@ Whatever is wrong with an input is found here, before anything is hashed or load
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from loracheck.cases.case import Case
 from loracheck.cases.load import find_bad_schema
 from loracheck.cases.suite import AdapterEntry, Defaults, Suite
 from loracheck.engine import AdapterUse, Prompt, Settings, View
 from loracheck.engine.identity import llama_cpp_version
-from loracheck.errors import CasesError
-from loracheck.models import GgufFile, LoraFile, chat_template, check_fits, read_lora, read_model_header
+from loracheck.errors import CasesError, ModelError, NoEffectError
+from loracheck.models import (
+    GgufFile,
+    LoraFile,
+    chat_template,
+    check_fits,
+    is_same_tokenizer,
+    read_lora,
+    read_model_header,
+    vocabulary_difference,
+)
 from loracheck.models.model import parts_of_model
 from loracheck.models.peft import converted, is_peft_folder
 from loracheck.probes import KINDS
-from loracheck.probes.probe import Questions, Step, Views
+from loracheck.probes.probe import Prompts, Questions, Step, Views
 from loracheck.prompts.format import PromptFormat, write_prompts
 from loracheck.results import AdapterRecord, FileRecord, Provenance
 from loracheck.store import Store
@@ -30,6 +40,9 @@ from loracheck.store import Store
 ANSWER_TOKENS = 256
 THINKING_TOKENS = 1024
 
+
+Written: TypeAlias = Mapping[Path, tuple[PromptFormat, list[str]]]
+"""How cases are put to each model file, and the texts of all of them."""
 
 # A row that is alone in its step is rounded otherwise than in a tile of four.
 _OTHER_WIDTH = 1
@@ -55,10 +68,13 @@ class Plan:
 
     suite: Suite
     views: Views
-    prompts: PromptFormat
-    """How the cases are put to the model."""
+    formats: Mapping[Path, PromptFormat]
+    """How the cases are put to each model file, the base first."""
     adapters: tuple[AdapterFile, ...]
     """Every adapter of the tuned view, in its order."""
+    base_adapters: tuple[AdapterFile, ...]
+    reads_alike: bool
+    """Whether both views get to read the same tokens: one tokenizer, and the same prompts."""
     settings: Settings
     steps: tuple[Step[Any], ...]
     """One for each entry of the suite."""
@@ -67,19 +83,23 @@ class Plan:
 
     @property
     def questions(self) -> tuple[Questions, ...]:
-        """What each view is asked, all steps together and everything once: the base, the adapter, then the nulls."""
+        """What each view is asked, all steps together and everything once: the base, the adapter, then the nulls.
+
+        All views of one model file come together, so that each file is loaded once.
+        """
         merged: dict[View, Questions] = {}
         for questions in (each for step in self.steps for each in step.questions):
             known = merged.get(questions.view) or Questions(questions.view, ())
             merged[questions.view] = _merged(known, questions)
-        first = (self.views.base, self.views.tuned)
-        return tuple(sorted(merged.values(), key=lambda each: (*(each.view != view for view in first),)))
+        base, tuned = self.views.base, self.views.tuned
+        order = {view: (view.model != base.model, view != base, view != tuned) for view in merged}
+        return tuple(sorted(merged.values(), key=lambda each: order[each.view]))
 
     @property
     def warnings(self) -> Iterator[str]:
         """What a reader must know about the prompts and the adapters."""
-        yield from self.prompts.warnings
-        for lora in (adapter.lora for adapter in self.adapters):
+        yield from dict.fromkeys(warning for used in self.formats.values() for warning in used.warnings)
+        for lora in {adapter.lora.path: adapter.lora for adapter in (*self.base_adapters, *self.adapters)}.values():
             if lora.ignored:
                 more = " …" if len(lora.ignored) > 4 else ""
                 yield (
@@ -89,37 +109,128 @@ class Plan:
             if lora.alora:
                 yield f"{lora.path}: an activated LoRA; it is applied to every token here"
 
+    @property
+    def files_in_words(self) -> str:
+        """The model of each view by content, a line each."""
+        base, candidate = self.provenance.model, self.provenance.candidate or self.provenance.model
+        records = (("base", base), ("candidate", candidate))
+        return "\n".join(f"  {name} {each.path}, sha256 {', '.join(map(str, each.hashes))}" for name, each in records)
 
-def read(suite: Suite, store: Store) -> Plan:
-    """The plan of a suite. The store knows the hashes of files that have not changed since it last saw them."""
-    model = read_model_header(suite.models.base.gguf)
-    adapters = tuple(_adapter_file(entry, model) for entry in suite.adapters)
+
+def read(suite: Suite, store: Store, quantized: Path | None = None) -> Plan:
+    """The plan of a suite. The store knows the hashes of files that have not changed since it last saw them.
+
+    `quantized` is the file that the suite's `quantize` asks for. Until that is made, its place is taken by a name: all
+    but what the file computes is known from the base.
+    """
+    base = read_model_header(suite.models.base.gguf)
+    candidate = suite.models.ft.gguf or quantized
+    tuned = base if candidate is None or _is_same_file(candidate, base.path) else read_model_header(candidate)
+    on_base = _adapter_files(suite.adapters if suite.models.ft.gguf is None else suite.models.base.adapters, base)
+    on_tuned = on_base if candidate is None else _adapter_files(suite.tuned_adapters, tuned)
     if suite.defaults.schema_rules == "strict":
         _confirm_schemas(suite)
+    tuned_model = _to_be_made(suite) if suite.defaults.quantize and quantized is None else tuned.path
+    written = _write(suite, base, tuned, tuned_model, store)
+    no_drift = _why_no_drift(suite, base, tuned)
+    views = _views(suite, base.path, tuned_model, on_base, on_tuned, written, no_drift)
+    steps = tuple(_steps(suite, written, views))
+    own = len(suite.models.base.adapters)
+    plan = Plan(
+        suite=suite,
+        views=views,
+        formats={model: used for model, (used, _) in written.items()},
+        adapters=on_tuned,
+        base_adapters=on_base[:own],
+        reads_alike=is_same_tokenizer(base, tuned) and all(step.prompts.are_alike for step in steps),
+        settings=engine_settings(suite.defaults),
+        steps=steps,
+        # Last, because it reads every byte: what is wrong with an input has been said by now.
+        provenance=_provenance(suite, views, on_base[:own], on_tuned[len(views.bare.adapters) :], store.sha256_of),
+        loracheck_version=version("loracheck"),
+    )
+    _confirm_two_views(plan)
+    return plan
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    return one.exists() and one.samefile(other)
+
+
+def _to_be_made(suite: Suite) -> Path:
+    return Path(f"{suite.models.base.gguf} as {suite.defaults.quantize}")
+
+
+def _adapter_files(entries: Iterable[AdapterEntry], model: GgufFile) -> tuple[AdapterFile, ...]:
+    return tuple(_adapter_file(entry, model) for entry in entries)
+
+
+def _write(suite: Suite, base: GgufFile, tuned: GgufFile, tuned_model: Path, store: Store) -> Written:
+    """The prompts of all cases, for each model file by its own chat template, unless all are to use the base's."""
     # All cases at once: a chat template runs in a process of its own, which takes its time to start.
     cases = [case for entry in suite.entries for case in KINDS[entry.kind].cases(entry)]
-    prompts, texts = write_prompts(chat_template(model), cases, suite.defaults, model.path, store)
-    own_adapters = tuple(adapter.use for adapter in adapters[: len(suite.models.base.adapters)])
-    views = Views(
-        base=View("base", model.path, own_adapters),
-        tuned=View("adapter", model.path, tuple(adapter.use for adapter in adapters)),
-        asked=prompts.asked,
+    template, other = chat_template(base), chat_template(tuned)
+    written = {base.path: write_prompts(template, cases, suite.defaults, base.path, store)}
+    if other == template or suite.defaults.template == "base":
+        return written | {tuned_model: written[base.path]}
+    return written | {tuned_model: write_prompts(other, cases, suite.defaults, tuned_model, store)}
+
+
+def _views(
+    suite: Suite,
+    base: Path,
+    tuned: Path,
+    on_base: Sequence[AdapterFile],
+    on_tuned: Sequence[AdapterFile],
+    written: Written,
+    no_drift: str | None,
+) -> Views:
+    full, uses = (tuple(adapter.use for adapter in adapters) for adapters in (on_base, on_tuned))
+    own = full[: len(suite.models.base.adapters)]
+    # A named candidate is without what belongs to the base.
+    kept = uses[: len(own)] if suite.models.ft.gguf is None else ()
+    is_adapted = len(uses) > len(kept)
+    return Views(
+        base=View("base", base, own),
+        tuned=View("adapter" if is_adapted else "candidate", tuned, uses),
+        bare=View("no adapter", tuned, kept),
+        asked={model: used.asked for model, (used, _) in written.items()},
         read_as=None if suite.defaults.dialect == "auto" else suite.defaults.dialect,
         strict_schema=suite.defaults.schema_rules == "strict",
         seed=suite.defaults.seed,
-        again=View("base again", model.path, own_adapters, width=_OTHER_WIDTH) if suite.defaults.flips else None,
+        again=View("base again", base, own, width=_OTHER_WIDTH) if suite.defaults.flips else None,
+        unquantized=View("unquantized", base, full) if suite.defaults.quantize and is_adapted else None,
+        no_drift=no_drift,
     )
-    return Plan(
-        suite=suite,
-        views=views,
-        prompts=prompts,
-        adapters=adapters,
-        settings=engine_settings(suite.defaults),
-        steps=tuple(_steps(suite, iter(texts), views, thinks=prompts.thinks)),
-        # Last, because it reads every byte: what is wrong with an input has been said by now.
-        provenance=_provenance(suite, adapters, store.sha256_of),
-        loracheck_version=version("loracheck"),
-    )
+
+
+def _why_no_drift(suite: Suite, base: GgufFile, tuned: GgufFile) -> str | None:
+    """None where one view can read what the other wrote, token by token."""
+    if suite.defaults.drift is False:
+        return "it was switched off"
+    difference = vocabulary_difference(base, tuned)
+    if difference is None:
+        return None
+    if suite.defaults.drift:
+        raise ModelError(
+            f"{tuned.path}: drift can only be measured where both models have one vocabulary: {difference}; "
+            "leave out --drift"
+        )
+    return f"the vocabularies differ: {difference}"
+
+
+def _confirm_two_views(plan: Plan) -> None:
+    """The same file with the same adapters is no candidate, whatever it is called."""
+    provenance = plan.provenance
+    if provenance.candidate is None:
+        return
+    own = [(adapter.sha256, adapter.scale) for adapter in provenance.base_adapters]
+    added = [(adapter.sha256, adapter.scale) for adapter in provenance.ft_adapters]
+    stack = (own if plan.views.bare.adapters else []) + added
+    if provenance.candidate.hashes == provenance.model.hashes and stack == own:
+        raise NoEffectError(
+            "the candidate is its base: the same model with the same adapters, by content\n" + plan.files_in_words
+        )
 
 
 def _adapter_file(entry: AdapterEntry, model: GgufFile) -> AdapterFile:
@@ -146,16 +257,20 @@ def engine_settings(defaults: Defaults) -> Settings:
     )
 
 
-def _steps(suite: Suite, texts: Iterator[str], views: Views, *, thinks: bool) -> Iterator[Step[Any]]:
-    """One for each entry; `texts` are the prompts of all their cases."""
+def _steps(suite: Suite, written: Written, views: Views) -> Iterator[Step[Any]]:
+    """One for each entry; what is written are the prompts of all their cases."""
     nulls = None
+    texts = {model: iter(prompts) for model, (_, prompts) in written.items()}
     for entry in suite.entries:
         probe = KINDS[entry.kind]
-        asked = tuple(
-            Prompt(case.id, next(texts), longest_answer(case, suite.defaults, thinks=thinks))
-            for case in probe.cases(entry)
-        )
-        step = probe.plan(entry, asked, views, nulls)
+        by_model = {
+            model: tuple(
+                Prompt(case.id, next(texts[model]), longest_answer(case, suite.defaults, thinks=used.thinks))
+                for case in probe.cases(entry)
+            )
+            for model, (used, _) in written.items()
+        }
+        step = probe.plan(entry, Prompts(by_model), views, nulls)
         nulls = step.nulls or nulls
         yield step
 
@@ -168,34 +283,46 @@ def longest_answer(case: Case, defaults: Defaults, *, thinks: bool) -> int:
 
 def _merged(known: Questions, more: Questions) -> Questions:
     # Within one probe, too, cases may differ in nothing that the model gets to read.
-    prompts: dict[tuple[str, int], Prompt] = {}
-    for prompt in (*known.prompts, *more.prompts):
-        prompts.setdefault((prompt.text, prompt.max_new_tokens), prompt)
+    merged: dict[tuple[str, int], tuple[Prompt, Prompt | None]] = {}
+    for questions in (known, more):
+        for prompt, asked_of_base in zip_longest(questions.prompts, questions.follows):
+            key = (prompt.text, prompt.max_new_tokens)
+            first, followed = merged.get(key, (prompt, None))
+            merged[key] = (first, followed or asked_of_base)
+    follows = tuple(followed for _, followed in merged.values())
     return replace(
         known,
-        prompts=tuple(prompts.values()),
+        prompts=tuple(prompt for prompt, _ in merged.values()),
         traced=known.traced or more.traced,
-        follows=known.follows or more.follows,
+        follows=follows if any(follows) else (),
     )
 
 
-def _provenance(suite: Suite, adapters: Sequence[AdapterFile], hash_of: Callable[[Path], str]) -> Provenance:
-    own = len(suite.models.base.adapters)
-    records = [
-        AdapterRecord(
-            path=str(adapter.entry.gguf),
-            sha256=hash_of(adapter.lora.path),
-            scale=adapter.entry.scale,
-            peft=adapter.sources,
+def _provenance(
+    suite: Suite,
+    views: Views,
+    base_adapters: Sequence[AdapterFile],
+    under_test: Sequence[AdapterFile],
+    hash_of: Callable[[Path], str],
+) -> Provenance:
+    def records(adapters: Sequence[AdapterFile]) -> tuple[AdapterRecord, ...]:
+        return tuple(
+            AdapterRecord(
+                path=str(adapter.entry.gguf),
+                sha256=hash_of(adapter.lora.path),
+                scale=adapter.entry.scale,
+                peft=adapter.sources,
+            )
+            for adapter in adapters
         )
-        for adapter in adapters
-    ]
+
     return Provenance(
         suite_file=None if suite.file is None else str(suite.file),
         outside_suite_folder=tuple(_outside(suite)),
         model=model_record(suite.models.base.gguf, hash_of),
-        base_adapters=tuple(records[:own]),
-        ft_adapters=tuple(records[own:]),
+        candidate=_candidate_record(suite, views.tuned.model, hash_of),
+        base_adapters=records(base_adapters),
+        ft_adapters=records(under_test),
         settings=suite.defaults.model_dump(),
         suite=suite.model_dump(mode="json"),
         seeds={
@@ -206,6 +333,14 @@ def _provenance(suite: Suite, adapters: Sequence[AdapterFile], hash_of: Callable
         python=platform.python_version(),
         machine=f"{platform.system()} {platform.machine()}",
     )
+
+
+def _candidate_record(suite: Suite, tuned: Path, hash_of: Callable[[Path], str]) -> FileRecord | None:
+    if suite.models.ft.gguf is not None:
+        return model_record(suite.models.ft.gguf, hash_of)
+    if suite.defaults.quantize is None:
+        return None
+    return FileRecord(path=str(tuned)) if tuned == _to_be_made(suite) else model_record(tuned, hash_of)
 
 
 def model_record(path: Path, hash_of: Callable[[Path], str]) -> FileRecord:
@@ -219,6 +354,6 @@ def _outside(suite: Suite) -> Iterator[str]:
     if suite.file is None:
         return
     folder = suite.file.resolve().parent
-    for path in (suite.models.base.gguf, *(entry.gguf for entry in suite.adapters)):
+    for path in suite.files:
         if not path.resolve().is_relative_to(folder):
             yield str(path.resolve())

@@ -59,6 +59,8 @@ class CaseReport(_Whole):
     prompt: str
     sent: str
     """The exact text the model read."""
+    sent_ft: str | None = None
+    """What a candidate with another chat template read; None where that is the same."""
     gold_tool_name: str | None
     """None where no tool should be called."""
     expect: Literal["call", "no_call", "any_call"] = "call"
@@ -173,6 +175,11 @@ class FileRecord(Part):
     """Every part of a model that is split over several files, this one included."""
 
     @property
+    def hashes(self) -> list[str | None]:
+        """Of all its parts."""
+        return [part.sha256 for part in self.parts or (self,)]
+
+    @property
     def name(self) -> str:
         return (self.path or "?").replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
 
@@ -192,6 +199,8 @@ class Provenance(Part):
     outside_suite_folder: tuple[str, ...] = ()
     """Where files really are that a suite file takes from elsewhere than its own folder, through links or by name."""
     model: FileRecord = FileRecord()
+    candidate: FileRecord | None = None
+    """The model file that was checked, where that is another than the base."""
     base_adapters: tuple[AdapterRecord, ...] = ()
     ft_adapters: tuple[AdapterRecord, ...] = ()
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -210,7 +219,17 @@ class Provenance(Part):
             for stack in (self.ft_adapters, self.base_adapters)
         )
         base = self.model.name if self.model.path else "base"
+        if quantized_to := self.quantized_to:
+            adapters = [f"{base} as {quantized_to}", *below, *adapters]
+        elif self.candidate:
+            adapters = [self.candidate.name, *adapters]
         return " + ".join(adapters) or "adapter", " + ".join([base, *below])
+
+    @property
+    def quantized_to(self) -> str | None:
+        """The type that the base was quantized to for this check; None where it was not."""
+        kind = self.settings.get("quantize")
+        return kind if isinstance(kind, str) else None
 
 
 class Report(_Whole):

@@ -19,13 +19,14 @@ from loracheck.errors import InputError, ReportError
 from loracheck.models.peft import is_peft_folder, source_hashes
 from loracheck.plan import model_record
 from loracheck.probes import suite_type
-from loracheck.results import AdapterRecord, Report
+from loracheck.results import AdapterRecord, FileRecord, Report
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 Adapters: TypeAlias = "AnyPath | AdapterEntry | Sequence[AnyPath | AdapterEntry]"
 Tools: TypeAlias = "AnyPath | Sequence[Tool | Mapping[str, Any]]"
 
-MISSING = "give a suite file, or both a base model and an adapter"
+MISSING = "give a suite file, or both a base model and an adapter, a candidate, or a type to quantize to"
+_BOTH = "a candidate and quantize exclude each other: the quantized base is the candidate"
 
 
 def load_suite(path: AnyPath, tools: tuple[Tool, ...] = ()) -> Suite:
@@ -54,6 +55,8 @@ def build_suite(
     base: AnyPath | None = None,
     adapter: Adapters = (),
     base_adapter: Adapters = (),
+    candidate: AnyPath | None = None,
+    quantize: str | None = None,
     cases: AnyPath | Sequence[Case] | None = None,
     tools: Tools | None = None,
     null_runs: int | None = None,
@@ -69,19 +72,23 @@ def build_suite(
     are added to those of the file. `folder` is where relative paths start, if not here; `tell` hears what was made of
     cases in a format of others, and of tools that no case needs.
     """
+    if candidate is not None and quantize is not None:
+        raise InputError(_BOTH)
     beside = _Beside(folder)
-    model = None if base is None else beside.path(base)
+    model, other = (None if path is None else beside.path(path) for path in (base, candidate))
     adapters, base_adapters = beside.adapters(adapter), beside.adapters(base_adapter)
     given = beside.tools(tools)
     loaded = load_suite(beside.path(suite), given) if isinstance(suite, str | os.PathLike) else suite
     asked = beside.cases(cases, given or _tools_of(loaded, cases), tell)
     if loaded is not None:
-        built = loaded.with_models(model, adapters, base_adapters)
+        # What is asked for here wins: one of the two is enough, and two are too many.
+        kept = loaded.with_defaults(quantize=None) if other else loaded.without_candidate() if quantize else loaded
+        built = kept.with_models(model, adapters, base_adapters, other)
         built = built if asked is None else built.with_cases(asked)
-    elif model is None or not adapters:
+    elif model is None:
         raise InputError(MISSING)
     else:
-        built = quick_suite(model, adapters, base_adapters, load_pack(DEFAULT_PACK) if asked is None else asked)
+        built = quick_suite(model, adapters, base_adapters, load_pack(DEFAULT_PACK) if asked is None else asked, other)
     if given:
         built = built.model_copy(
             update={"tools_file": beside.path(tools) if isinstance(tools, str | os.PathLike) else None}
@@ -89,11 +96,22 @@ def build_suite(
         tell_if_not_used(given, (case for entry in built.entries for case in entry.asks), tell)
     if template_args:
         defaults["template_args"] = {**built.defaults.template_args, **template_args}
+    defaults["quantize"] = quantize
     built = built.with_defaults(**{key: value for key, value in defaults.items() if value is not None})
+    _confirm_models(built)
     if null_runs is not None:
         # A copy takes any number, an entry knows which there may be.
         NullAdapterEntry(name="nulls", runs=null_runs)
     return built.with_nulls(null_runs) if null else built.without_nulls()
+
+
+def _confirm_models(suite: Suite) -> None:
+    place = "" if suite.file is None else f"{suite.file}: models.ft: "
+    if not suite.checks_something:
+        fix = "give it adapters, or a gguf of its own, or say what to quantize to" if place else MISSING
+        raise InputError(f"{place}nothing to check; {fix}" if place else MISSING)
+    if suite.models.ft.gguf and suite.defaults.quantize:
+        raise InputError(f"{place}{_BOTH}")
 
 
 def _tools_of(suite: Suite | None, cases: AnyPath | Sequence[Case] | None) -> tuple[Tool, ...]:
@@ -153,20 +171,21 @@ def suite_of(report: Report, source: Path, hash_of: Callable[[Path], str]) -> Su
 def _changed(suite: Suite, report: Report, source: Path, hash_of: Callable[[Path], str]) -> Iterator[Path]:
     """The files that are not what they were when the report was made."""
     provenance = report.provenance
-    paths = [suite.models.base.gguf, *(entry.gguf for entry in suite.adapters)]
-    for path in paths:
+    for path in suite.files:
         if not path.exists():
             raise ReportError(f"{source}: it came from {path}, which is not there; put it back")
-    model = model_record(paths[0], hash_of)
-    before, now = ([part.sha256 for part in record.parts or (record,)] for record in (provenance.model, model))
-    if before != now:
-        yield paths[0]
-    records = (*provenance.base_adapters, *provenance.ft_adapters)
-    if len(records) != len(paths) - 1:
-        raise ReportError(f"{source}: it names {len(records)} adapters, and its suite {len(paths) - 1}; was it edited?")
-    for path, record in zip(paths[1:], records, strict=True):
-        if _adapter_changed(path, record, hash_of):
+    candidate = suite.models.ft.gguf
+    models = [(suite.models.base.gguf, provenance.model)]
+    models += [(candidate, provenance.candidate or FileRecord())] if candidate else []
+    for path, record in models:
+        if record.hashes != model_record(path, hash_of).hashes:
             yield path
+    adapters, records = suite.adapters, (*provenance.base_adapters, *provenance.ft_adapters)
+    if len(records) != len(adapters):
+        raise ReportError(f"{source}: it names {len(records)} adapters, and its suite {len(adapters)}; was it edited?")
+    for entry, record in zip(adapters, records, strict=True):
+        if _adapter_changed(entry.gguf, record, hash_of):
+            yield entry.gguf
 
 
 def _adapter_changed(path: Path, record: AdapterRecord, hash_of: Callable[[Path], str]) -> bool:

@@ -71,7 +71,7 @@ def test_the_example_of_the_design_loads_as_written(write: Write, tmp_path: Path
     assert dict(suite.defaults) == {
         "seed": 0, "prompt": "chat", "max_new_tokens": 256, "n_ctx": 4096, "threads": 2, "gpu_layers": 0, "parallel": 8,
         "dialect": "auto", "schema_rules": "basic", "thinking": True, "template_args": {},
-        "flips": False,
+        "flips": False, "quantize": None, "template": "own", "drift": None,
     }  # fmt: skip
     nulls, tools = suite.entries
     assert isinstance(nulls, NullAdapterEntry)
@@ -201,7 +201,6 @@ def test_every_mistake_is_named_at_once(write: Write) -> None:
         ("suite:", "defaults: {template_args: [a]}\nsuite:", ":4: defaults.template_args: should be a mapping"),
         ("suite:", "defaults: {max_new_tokens: 0}\nsuite:", ":4: defaults.max_new_tokens: "),
         ("Find cats.", "Find cats.\n        answer_tokens: 0", ":9: suite[0].cases[0].answer_tokens: "),
-        ("[{gguf: b.gguf}]", "[]", ":3: models.ft.adapters: empty; it needs at least one entry"),
         ("[{gguf: b.gguf}]", "b.gguf", ":3: models.ft.adapters: should be a list"),
         ("{gguf: base.gguf}", "base.gguf", ":2: models.base: should be a mapping"),
         ("{name: search}", "{name: search, parameters: text}", ":9: suite[0].cases[0].tool_spec.parameters: should be"),

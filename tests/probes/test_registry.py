@@ -41,10 +41,10 @@ class AlwaysWarnsProbe(Probe):
     entry = AlwaysWarnsEntry
 
     def plan(self, entry, prompts, views, nulls):
-        return Step(entry, prompts, (Questions(views.tuned, prompts),))
+        return Step(entry, prompts, (Questions(views.tuned, prompts.of(views.tuned)),))
 
     def judge(self, step, answers, views):
-        texts = [answer.text for answer in answers.of(views.tuned, step.prompts)]
+        texts = [answer.text for answer in answers.of(views.tuned, step.prompts.of(views.tuned))]
         return ProbeReport(
             name=step.entry.name,
             kind=self.kind,

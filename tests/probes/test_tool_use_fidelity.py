@@ -18,6 +18,7 @@ EVIDENCE = {
     "json_valid_rate_base", "json_valid_rate_ft", "validity_delta", "mean_arg_disagreement", "hallucination_rate",
     "num_cases", "num_arg_pairs_compared", "z_by_rank", "weight", "null", "limits", "allowed_tools",
     "exact_arguments_base", "exact_arguments_ft", "outcomes", "transitions", "paired", "power", "drift", "dialect",
+    "subject", "split", "no_drift", "templates",
     "abstention", "strict", "non_finite_inputs", "defensively_nulled", "grade", "certainty", "flips",
     "hallucination_rate_base", "several",
 }  # fmt: skip
@@ -38,7 +39,7 @@ def test_the_report_has_every_field_of_the_design(files: Files) -> None:
     (case, *_) = probe.model_dump()["cases"]
     assert set(case) == {
         "id", "prompt", "sent", "gold_tool_name", "expect", "gold_arguments", "base", "ft", "differs_at",
-        "gold_calls",
+        "gold_calls", "sent_ft",
     }  # fmt: skip
     assert set(case["base"]) == set(case["ft"]) == {
         "text", "call", "valid", "outcome", "tokens", "more_calls", "dialect", "strict_valid", "arguments_correct",

@@ -68,23 +68,22 @@ class BaseEntry(Strict):
     gguf: PathBeside
     """The base model."""
     adapters: tuple[AdapterEntry, ...] = ()
-    """What belongs to the base and is on in both views, in this order."""
+    """What belongs to the base and is on in every view of it, in this order; not on another model file."""
 
 
 class FtEntry(Strict):
-    adapters: tuple[AdapterEntry, ...] = Field(min_length=1)
-    """On top of the base's own adapters."""
+    gguf: PathBeside | None = None
+    """Another model file, the candidate, that is checked against the base: a merged fine-tune, say, or another
+    quantization."""
+    adapters: tuple[AdapterEntry, ...] = ()
+    """On top of the base's own adapters, or on the candidate alone where there is one."""
 
 
 class Models(Strict):
     base: BaseEntry
-    """What the adapter is compared with."""
-    ft: FtEntry
+    """What it is compared with."""
+    ft: FtEntry = FtEntry()
     """What is checked."""
-
-
-def _models(base: Path, adapters: Sequence[AdapterEntry], base_adapters: Sequence[AdapterEntry]) -> Models:
-    return Models(base=BaseEntry(gguf=base, adapters=tuple(base_adapters)), ft=FtEntry(adapters=tuple(adapters)))
 
 
 class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True):
@@ -117,6 +116,12 @@ class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_
     """Cases decoded in step. When left out, 16 or 8, whichever suits the way the model's weights are stored."""
     flips: bool = False
     """Ask the base once more with other rounding, to see how many of its answers hang by a hair."""
+    quantize: str | None = None
+    """Check the base quantized to this type, such as Q4_K_M, with the adapters on it: the file is made in the cache."""
+    template: Literal["own", "base"] = "own"
+    """Whose chat template a candidate is asked by: its `own`, as a server would, or that of the `base`."""
+    drift: bool | None = None
+    """Measure how far expectations moved on the base's own calls; when left out, wherever both have one vocabulary."""
 
     @field_validator("template_args")
     @classmethod
@@ -126,6 +131,11 @@ class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_
         except (TypeError, ValueError, RecursionError):
             raise ValueError("a value that is not JSON; a report could not tell it") from None
         return arguments
+
+    @field_validator("quantize")
+    @classmethod
+    def _as_llama_cpp_spells_it(cls, quantize: str | None) -> str | None:
+        return quantize and quantize.upper()
 
     @field_validator("dialect")
     @classmethod
@@ -199,8 +209,25 @@ class Suite(Strict, validate_by_name=True, validate_by_alias=True, serialize_by_
 
     @property
     def adapters(self) -> tuple[AdapterEntry, ...]:
-        """Every adapter of the tuned view, the base's own first."""
+        """Every adapter, the base's own first."""
         return self.models.base.adapters + self.models.ft.adapters
+
+    @property
+    def tuned_adapters(self) -> tuple[AdapterEntry, ...]:
+        """Those of the view that is checked: a candidate has nothing of the base."""
+        return self.adapters if self.models.ft.gguf is None else self.models.ft.adapters
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every model and adapter that it names: the base, the candidate, then the adapters."""
+        candidate = self.models.ft.gguf
+        models = (self.models.base.gguf, *([candidate] if candidate else ()))
+        return (*models, *(entry.gguf for entry in self.adapters))
+
+    @property
+    def checks_something(self) -> bool:
+        ft = self.models.ft
+        return bool(ft.gguf or ft.adapters or self.defaults.quantize)
 
     @property
     def judged(self) -> tuple[Entry, ...]:
@@ -212,10 +239,14 @@ class Suite(Strict, validate_by_name=True, validate_by_alias=True, serialize_by_
         base: Path | None = None,
         adapters: Sequence[AdapterEntry] = (),
         base_adapters: Sequence[AdapterEntry] = (),
+        candidate: Path | None = None,
     ) -> Suite:
         """A copy with other model files; what is not given stays."""
         own, ft = self.models.base, self.models.ft
-        models = _models(base or own.gguf, adapters or ft.adapters, base_adapters or own.adapters)
+        models = Models(
+            base=BaseEntry(gguf=base or own.gguf, adapters=tuple(base_adapters or own.adapters)),
+            ft=FtEntry(gguf=candidate or ft.gguf, adapters=tuple(adapters or ft.adapters)),
+        )
         return self.model_copy(update={"models": models})
 
     def with_files(self, find: Callable[[Path], Path]) -> Suite:
@@ -224,7 +255,13 @@ class Suite(Strict, validate_by_name=True, validate_by_alias=True, serialize_by_
             [entry.model_copy(update={"gguf": find(entry.gguf)}) for entry in entries]
             for entries in (self.models.ft.adapters, self.models.base.adapters)
         )
-        return self.with_models(find(self.models.base.gguf), ft, own)
+        candidate = self.models.ft.gguf
+        return self.with_models(find(self.models.base.gguf), ft, own, candidate and find(candidate))
+
+    def without_candidate(self) -> Suite:
+        """A copy whose adapters go on the base."""
+        ft = self.models.ft.model_copy(update={"gguf": None})
+        return self.model_copy(update={"models": self.models.model_copy(update={"ft": ft})})
 
     def with_defaults(self, **changes: Any) -> Suite:
         """A copy with other settings. A new `max_new_tokens` also wins over what single cases ask for."""
@@ -271,8 +308,13 @@ def suite_of_kinds(kinds: Mapping[str, type[Entry]]) -> type[Suite]:
 
 
 def quick_suite(
-    base: Path, adapters: Sequence[AdapterEntry], base_adapters: Sequence[AdapterEntry], cases: Sequence[Case]
+    base: Path,
+    adapters: Sequence[AdapterEntry],
+    base_adapters: Sequence[AdapterEntry],
+    cases: Sequence[Case],
+    candidate: Path | None = None,
 ) -> Suite:
     """What `loracheck check --base --adapter` runs, but for the null adapters: tool use on the given cases."""
     tool_use = ToolUseEntry(name="tools_intact", cases=tuple(cases))
-    return Suite(models=_models(base, adapters, base_adapters), suite=(tool_use,))
+    bare = Suite(models=Models(base=BaseEntry(gguf=base)), suite=(tool_use,))
+    return bare.with_models(None, adapters, base_adapters, candidate)

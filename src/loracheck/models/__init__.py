@@ -10,6 +10,7 @@ from loracheck.models.lora import LoraFile, check_fits, read_lora
 from loracheck.models.measure import AdapterInfo, measure_adapter, read_adapter
 from loracheck.models.model import ChatTemplate, ModelInfo, chat_template, parts_of_model, read_model, read_model_header
 from loracheck.models.null import write_null
+from loracheck.models.vocabulary import is_same_tokenizer, vocabulary_difference
 
 __all__ = [
     "AdapterInfo",
@@ -20,6 +21,7 @@ __all__ = [
     "chat_template",
     "check_fits",
     "describe",
+    "is_same_tokenizer",
     "measure_adapter",
     "parts_of_model",
     "read_adapter",
@@ -27,6 +29,7 @@ __all__ = [
     "read_lora",
     "read_model",
     "read_model_header",
+    "vocabulary_difference",
     "write_null",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from struct import Struct
 from struct import error as StructError  # noqa: N812
@@ -161,6 +162,15 @@ def read_array_item(cursor: Cursor, array: LongArray, index: int, key: str) -> S
     cursor.at = array.start
     _skip_items(cursor, array.kind, index, key)
     return _read_scalar(cursor, array.kind, key)
+
+
+def hash_array(cursor: Cursor, array: LongArray, key: str) -> str:
+    """Of all items of an array that was left in the file, as they are stored there."""
+    cursor.at = array.start
+    _skip_items(cursor, array.kind, array.count, key)
+    digest = sha256(f"{array.kind} {array.count} ".encode())
+    digest.update(cursor.buffer[array.start : cursor.at])
+    return digest.hexdigest()
 
 
 def _skip_items(cursor: Cursor, kind: int, count: int, key: str) -> None:

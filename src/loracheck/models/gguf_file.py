@@ -10,12 +10,13 @@ import mmap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
 from loracheck.errors import InputError
-from loracheck.models.gguf_cursor import Cursor, LongArray, Scalar, Value, read_array_item, read_value
+from loracheck.models.gguf_cursor import Cursor, LongArray, Scalar, Value, hash_array, read_array_item, read_value
 from loracheck.models.identify import describe_bytes, describe_folder
 
 MAX_COUNT = 1_000_000
@@ -108,6 +109,16 @@ class GgufFile:
             return value[index]
         with _mapped(self.path, self.error) as cursor:
             return read_array_item(cursor, value, index, key)
+
+    def array_hash(self, key: str) -> str | None:
+        """Equal for arrays with the same items, wherever their file is; None where there is no such array."""
+        value = self.metadata.get(key)
+        if not isinstance(value, (tuple, LongArray)):
+            return None
+        if isinstance(value, tuple):
+            return sha256(repr(value).encode("utf-8", "replace")).hexdigest()
+        with _mapped(self.path, self.error) as cursor:
+            return hash_array(cursor, value, key)
 
 
 def read_header(path: Path, error: type[InputError] = InputError) -> GgufFile:

@@ -9,7 +9,7 @@ from loracheck.cases.case import Case, Tool
 from loracheck.cases.entries import NullAdapterEntry
 from loracheck.engine import AdapterUse, NullAdapter, Prompt, View
 from loracheck.models.null import noise_std
-from loracheck.probes.probe import Answers, NullViews, Probe, Questions, Step, Views
+from loracheck.probes.probe import Answers, NullViews, Probe, Prompts, Questions, Step, Views
 from loracheck.probes.reading import answer_to, expectation_of
 from loracheck.results import NullAdapterEvidence, ProbeReport
 from loracheck.scoring import NullSample
@@ -42,6 +42,8 @@ SENTINELS = (
     ),
 )
 
+NO_ADAPTER = "no adapter, so no null baseline"
+
 # Two adapters of one shape in a stack must not get the same noise.
 _SEED_STEP = 1_000_000
 
@@ -57,22 +59,23 @@ class NullAdapterProbe(Probe[NullAdapterEntry]):
     def plan(
         self,
         entry: NullAdapterEntry,
-        prompts: tuple[Prompt, ...],
+        prompts: Prompts,
         views: Views,
         nulls: NullViews | None,  # noqa: ARG002 - the last baseline counts
     ) -> Step[NullAdapterEntry]:
-        made = NullViews(entry, _null_views(entry, views), prompts or None)
+        made = NullViews(entry, _null_views(entry, views), prompts.of(views.tuned) or None)
         return Step(entry, prompts, null_questions(made, made.sentinels or ()), made)
 
     def judge(self, step: Step[NullAdapterEntry], answers: Answers, views: Views) -> ProbeReport:
         entry, nulls = step.entry, step.nulls
-        samples = sentinel_samples(nulls, answers, views.reader) if nulls and nulls.sentinels else None
+        samples = sentinel_samples(nulls, answers, views.reader_of(views.tuned)) if nulls and nulls.sentinels else None
         answered = ", which answer the cases of each probe" if samples is None else ""
+        made = f"{entry.runs} null adapters as the yardstick{answered}; no verdict of their own"
         return ProbeReport(
             name=entry.name,
             kind=self.kind,
             verdict="skip",
-            message=f"{entry.runs} null adapters as the yardstick{answered}; no verdict of their own",
+            message=made if views.under_test else NO_ADAPTER,
             evidence=NullAdapterEvidence(
                 on=entry.on,
                 match=entry.match,
@@ -108,15 +111,15 @@ def null_samples(
 
 
 def _null_views(entry: NullAdapterEntry, views: Views) -> Mapping[float, tuple[View, ...]]:
-    """The base's own adapters stay; in place of each one under test comes a null adapter, at its scale."""
+    """In place of each adapter under test comes a null adapter, at its scale, and the others stay."""
+    if not views.under_test:
+        return {}
     if entry.match == "scale":
         # Said here, and not by the engine once everybody else has answered.
         for rank in entry.rank_multipliers:
             noise_std(entry.init_scale, rank)
     # There are always as many sentinels, so their steps need no rows for more.
     width = len(SENTINELS) if entry.on == "sentinels" else None
-    own = views.base.adapters
-    under_test = views.tuned.adapters[len(own) :]
 
     def view(rank: float, run: int) -> View:
         nulls = tuple(
@@ -130,9 +133,9 @@ def _null_views(entry: NullAdapterEntry, views: Views) -> Mapping[float, tuple[V
                 ),
                 use.scale,
             )
-            for place, use in enumerate(under_test)
+            for place, use in enumerate(views.under_test)
             if isinstance(use.source, Path)
         )
-        return View(f"null {run + 1}/{entry.runs}", views.tuned.model, own + nulls, width)
+        return View(f"null {run + 1}/{entry.runs}", views.tuned.model, views.bare.adapters + nulls, width)
 
     return {rank: tuple(view(rank, run) for run in range(entry.runs)) for rank in entry.rank_multipliers}

@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
 from loracheck.cases.case import Case
 from loracheck.cases.entries import Entry, NullAdapterEntry
-from loracheck.engine import Completion, Prompt, View
+from loracheck.engine import AdapterUse, Completion, Prompt, View
 from loracheck.results import ProbeReport
 from loracheck.scoring.dialects import Detection
+from loracheck.scoring.evidence import Subject
 from loracheck.scoring.spoken import Reader
 
 E = TypeVar("E", bound=Entry)
@@ -25,8 +27,24 @@ class Questions:
     prompts: tuple[Prompt, ...]
     traced: bool = False
     """Keep what the view expects at each place of its own answers."""
-    follows: View | None = None
-    """A view whose calls this one reads as well, to see how far its expectations are from that one's."""
+    follows: tuple[Prompt | None, ...] = ()
+    """For each prompt the one that the base was asked: where that brought a call, this view reads it as well, to see
+    how far its expectations are from the base's. Empty where it follows nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """A prompt for each case, as each model file of a plan is asked it: two files may have two chat templates."""
+
+    by_model: Mapping[Path, tuple[Prompt, ...]]
+
+    def of(self, view: View) -> tuple[Prompt, ...]:
+        return self.by_model[view.model]
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all model files are asked the very same."""
+        return len({tuple(prompt.text for prompt in prompts) for prompts in self.by_model.values()}) <= 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +53,37 @@ class Views:
 
     base: View
     tuned: View
-    asked: Detection
-    """The dialect that the prompts ask for."""
+    bare: View
+    """The tuned view without the adapters under test: the base, unless a candidate is checked."""
+    asked: Mapping[Path, Detection]
+    """The dialect that the prompts of each model file ask for."""
     read_as: str | None
     """The one dialect to read answers in; None where the asked and the spoken one count."""
     strict_schema: bool
     seed: int
     again: View | None = None
     """The base once more, at a decode width that makes it round otherwise; None where nobody asked for that."""
+    unquantized: View | None = None
+    """The adapters under test on the base as it is, where the tuned view has them on the quantized base."""
+    no_drift: str | None = None
+    """Why the tuned view does not read the base's calls; None where it does."""
     spoken: str | None = None
     """The dialect that the base writes; None until it has answered."""
 
     @property
-    def reader(self) -> Reader:
-        return Reader(self.asked.name, self.spoken or self.asked.name, self.read_as)
+    def under_test(self) -> tuple[AdapterUse, ...]:
+        """The adapters that are checked; none where a candidate is."""
+        return self.tuned.adapters[len(self.bare.adapters) :]
+
+    @property
+    def subject(self) -> Subject:
+        """What is checked, in a word."""
+        return "adapter" if self.under_test else "candidate"
+
+    def reader_of(self, view: View) -> Reader:
+        """How a view's answers are read: its own asked dialect counts, and the base's spoken one."""
+        asked = self.asked[view.model].name
+        return Reader(asked, self.spoken or self.asked[self.base.model].name, self.read_as)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +91,7 @@ class Step(Generic[E]):
     """One entry of a suite, ready to be asked."""
 
     entry: E
-    prompts: tuple[Prompt, ...]
+    prompts: Prompts
     """One for each of the probe's cases."""
     questions: tuple[Questions, ...] = ()
     nulls: NullViews | None = None
@@ -156,7 +191,7 @@ class Probe(Words, ABC, Generic[E]):
         return entry.asks
 
     @abstractmethod
-    def plan(self, entry: E, prompts: tuple[Prompt, ...], views: Views, nulls: NullViews | None) -> Step[E]:
+    def plan(self, entry: E, prompts: Prompts, views: Views, nulls: NullViews | None) -> Step[E]:
         """What to ask whom; `prompts` are those of its cases, `nulls` the null adapters in force."""
 
     @abstractmethod

@@ -7,13 +7,13 @@ from dataclasses import fields, replace
 from typing import Any
 
 from loracheck.cases.case import Case
-from loracheck.engine import Completion, Prompt
+from loracheck.engine import Completion, Prompt, View
 from loracheck.probes.probe import Answers, Step, Views
 from loracheck.results import CaseReport, ViewAnswer
 from loracheck.scoring import Answer, Expectation
 from loracheck.scoring.dialects import opens_thinking
 from loracheck.scoring.outcome import differs_at
-from loracheck.scoring.spoken import Reader, spoken_in
+from loracheck.scoring.spoken import spoken_in
 
 
 def expectation_of(case: Case) -> Expectation:
@@ -40,40 +40,40 @@ def having_heard_the_base(views: Views, steps: Iterable[Step[Any]], answers: Ans
         prompt
         for step in steps
         # Null adapters have prompts, and no cases of the user's.
-        for case, prompt in zip(step.entry.asks, step.prompts, strict=False)
+        for case, prompt in zip(step.entry.asks, step.prompts.of(views.base), strict=False)
         if case.expects_call
     )
     spoken = (answer_to(prompt, answer) for prompt in asked if (answer := answers.find(views.base, prompt)))
-    return replace(views, spoken=spoken_in(spoken, views.asked.name))
+    return replace(views, spoken=spoken_in(spoken, views.asked[views.base.model].name))
 
 
-def read_case(
-    case: Case,
-    prompt: Prompt,
-    base: Completion,
-    tuned: Completion,
-    *,
-    allowed_tools: Collection[str] | None,
-    reader: Reader,
-    strict: bool,
-) -> CaseReport:
-    """What both views made of a case."""
-    expected = expectation_of(case)
+def read_view(
+    view: View, step: Step[Any], answers: Answers, views: Views, allowed_tools: Collection[str] | None
+) -> list[ViewAnswer]:
+    """What a view made of each case of a step."""
+    prompts, reader = step.prompts.of(view), views.reader_of(view)
 
-    def read(completion: Completion) -> ViewAnswer:
-        reading = reader.read(expected, answer_to(prompt, completion), allowed_tools, strict=strict)
+    def read(case: Case, prompt: Prompt, completion: Completion) -> ViewAnswer:
+        answer = answer_to(prompt, completion)
+        reading = reader.read(expectation_of(case), answer, allowed_tools, strict=views.strict_schema)
         facts = {field.name: getattr(reading, field.name) for field in fields(reading)}
         return ViewAnswer(text=completion.text, tokens=len(completion.tokens), **facts)
 
+    return list(map(read, step.entry.asks, prompts, answers.of(view, prompts)))
+
+
+def case_report(case: Case, sent: str, sent_ft: str, base: ViewAnswer, tuned: ViewAnswer) -> CaseReport:
+    """A case, what each view got to read, and what it made of it."""
     return CaseReport(
         id=case.id,
         prompt=case.question,
-        sent=prompt.text,
+        sent=sent,
+        sent_ft=None if sent == sent_ft else sent_ft,
         gold_tool_name=case.gold,
         expect=case.expect,
         gold_arguments=case.gold_arguments,
         gold_calls=case.expected_calls if case.gold_calls is not None else None,
-        base=read(base),
-        ft=read(tuned),
+        base=base,
+        ft=tuned,
         differs_at=differs_at(base.text, tuned.text),
     )

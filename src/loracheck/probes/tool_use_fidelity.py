@@ -8,52 +8,73 @@ from dataclasses import replace
 from typing import Any
 
 from loracheck.cases.entries import ToolUseEntry
-from loracheck.engine import Completion, Prompt
+from loracheck.engine import Completion, View
 from loracheck.probes import tool_use_words as words
-from loracheck.probes.null_adapter import null_questions, null_samples, sentinel_samples
-from loracheck.probes.probe import Answers, NullViews, Probe, Questions, Reason, Row, Step, Views
-from loracheck.probes.reading import answer_to, expectation_of, read_case
-from loracheck.results import CaseReport, ProbeReport
+from loracheck.probes.null_adapter import NO_ADAPTER, null_questions, null_samples, sentinel_samples
+from loracheck.probes.probe import Answers, NullViews, Probe, Prompts, Questions, Reason, Row, Step, Views
+from loracheck.probes.reading import case_report, read_view
+from loracheck.results import CaseReport, ProbeReport, ViewAnswer
 from loracheck.scoring import Calibration, Limits, NullSample, Trial, judge
 from loracheck.scoring.calibrate import unless_base_falls_short, unless_saturated
 from loracheck.scoring.dialects import DIALECTS
 from loracheck.scoring.drift import ReadAnswer, measure_drift
-from loracheck.scoring.evidence import DialectUse, Drift, Flips
+from loracheck.scoring.evidence import Cost, DialectUse, Drift, Flips, Rates, Split, TemplatesDiffer
+from loracheck.scoring.outcome import differs_at
+from loracheck.scoring.statistics import pair
+from loracheck.scoring.verdict import measure, paired_test
+from loracheck.text import cut
+
+_TEMPLATE_LETTERS = 80
+
+# Evidence that no limit looks at.
+_BESIDE = ("subject", "split", "drift", "no_drift", "templates", "dialect", "weight", "allowed_tools")
 
 
 class ToolUseProbe(Probe[ToolUseEntry]):
     kind = "tool_use_fidelity"
     entry = ToolUseEntry
 
-    def plan(
-        self, entry: ToolUseEntry, prompts: tuple[Prompt, ...], views: Views, nulls: NullViews | None
-    ) -> Step[ToolUseEntry]:
-        questions = [Questions(views.base, prompts, traced=True), Questions(views.tuned, prompts, follows=views.base)]
+    def plan(self, entry: ToolUseEntry, prompts: Prompts, views: Views, nulls: NullViews | None) -> Step[ToolUseEntry]:
+        base, tuned = prompts.of(views.base), prompts.of(views.tuned)
+        drifts = views.no_drift is None
+        questions = [
+            Questions(views.base, base, traced=drifts),
+            Questions(views.tuned, tuned, follows=base if drifts else ()),
+        ]
         if views.again:
-            questions.append(Questions(views.again, prompts, traced=True))
+            questions.append(Questions(views.again, base, traced=True))
+        if views.unquantized:
+            questions += [Questions(views.unquantized, base), Questions(views.bare, tuned)]
         if nulls and nulls.sentinels is None:
-            questions += null_questions(nulls, tuple(_asked(entry, prompts)))
+            questions += null_questions(nulls, tuple(_asked(entry, tuned)))
         return Step(entry, prompts, tuple(questions), nulls)
 
     def judge(self, step: Step[ToolUseEntry], answers: Answers, views: Views) -> ProbeReport:
         entry = step.entry
-        base, tuned = answers.of(views.base, step.prompts), answers.of(views.tuned, step.prompts)
-        cases = tuple(
-            read_case(*parts, allowed_tools=entry.allowed_tools, reader=views.reader, strict=views.strict_schema)
-            for parts in zip(entry.cases, step.prompts, base, tuned, strict=True)
-        )
+
+        def read(view: View) -> list[ViewAnswer]:
+            return read_view(view, step, answers, views, entry.allowed_tools)
+
+        sent, sent_ft = ([prompt.text for prompt in step.prompts.of(view)] for view in (views.base, views.tuned))
+        cases = tuple(map(case_report, entry.cases, sent, sent_ft, read(views.base), read(views.tuned)))
         samples = self._samples(step, answers, views)
         return _judged(
             entry.name,
             cases,
             limits=entry.limits,
             seed=views.seed,
-            flips=_flips(step, cases, answers, views),
+            flips=_flips(step, cases, answers, views, read(views.again)) if views.again else None,
             samples=samples,
             nulls_on_cases=step.nulls is not None and step.nulls.sentinels is None,
-            no_calibration_why="no case asks for a call" if step.nulls else "the suite has no null_adapter probe",
+            no_calibration_why=_why_no_nulls(step, views),
             beside={
-                "drift": _drift(cases, base, tuned),
+                "subject": views.subject,
+                "split": _split(cases, read(views.bare), read(views.unquantized)) if views.unquantized else None,
+                "drift": _drift(
+                    cases, *(answers.of(view, step.prompts.of(view)) for view in (views.base, views.tuned))
+                ),
+                "no_drift": views.no_drift,
+                "templates": _templates_differ(cases),
                 "dialect": _dialect_use(cases, views),
                 "weight": entry.weight,
                 "allowed_tools": entry.allowed_tools,
@@ -74,7 +95,7 @@ class ToolUseProbe(Probe[ToolUseEntry]):
             samples={float(name.removeprefix("rank_")): sample for name, sample in null.samples.items()},
             calibrations=None if null.samples or null.mean is None else {1.0: _calibration_of(report, limits)},
             no_calibration_why=null.why,
-            beside={name: getattr(evidence, name) for name in ("drift", "dialect", "weight", "allowed_tools")},
+            beside={name: getattr(evidence, name) for name in _BESIDE},
             # No limit has a say in the p-value, which takes samples to compute.
             nulls={"on": null.on, "match": null.match} | ({} if null.samples else {"p_value": null.p_value}),
         )
@@ -95,18 +116,25 @@ class ToolUseProbe(Probe[ToolUseEntry]):
         return words.paragraphs(report)
 
     def _samples(self, step: Step[ToolUseEntry], answers: Answers, views: Views) -> Mapping[float, NullSample]:
-        asked = list(_asked(step.entry, step.prompts))
+        asked = list(_asked(step.entry, step.prompts.of(views.tuned)))
         if step.nulls is None or not asked:
             return {}
+        reader = views.reader_of(views.tuned)
         if step.nulls.sentinels is not None:
-            return sentinel_samples(step.nulls, answers, views.reader)
+            return sentinel_samples(step.nulls, answers, reader)
         cases = list(_asked(step.entry, step.entry.cases))
-        return null_samples(step.nulls, answers, asked, cases, views.reader)
+        return null_samples(step.nulls, answers, asked, cases, reader)
 
 
 def _asked(entry: ToolUseEntry, aligned: Sequence[Any]) -> Iterable[Any]:
     """Of what stands beside each case, that of the cases which expect a call."""
     return (each for case, each in zip(entry.cases, aligned, strict=True) if case.expects_call)
+
+
+def _why_no_nulls(step: Step[ToolUseEntry], views: Views) -> str:
+    if not views.under_test:
+        return NO_ADAPTER
+    return "no case asks for a call" if step.nulls else "the suite has no null_adapter probe"
 
 
 def _judged(
@@ -179,35 +207,70 @@ def _drift(cases: Sequence[CaseReport], base: Sequence[Completion], tuned: Seque
     )
 
 
-def _flips(step: Step[ToolUseEntry], cases: Sequence[CaseReport], answers: Answers, views: Views) -> Flips | None:
+def _flips(
+    step: Step[ToolUseEntry],
+    cases: Sequence[CaseReport],
+    answers: Answers,
+    views: Views,
+    again: Sequence[ViewAnswer],
+) -> Flips | None:
     """What the base made of the cases that expect a call when it was asked them once more."""
-    if views.again is None:
+    asked = list(_asked(step.entry, step.prompts.of(views.base)))
+    if not asked or views.again is None:
         return None
-    entry = step.entry
-    asked = list(_asked(entry, list(zip(entry.cases, step.prompts, cases, strict=True))))
-    if not asked:
-        return None
-    first, second = (answers.of(view, [prompt for _, prompt, _ in asked]) for view in (views.base, views.again))
-    outcomes = [
-        views.reader.read(expectation_of(case), answer_to(prompt, answer), entry.allowed_tools).outcome
-        for (case, prompt, _), answer in zip(asked, second, strict=True)
-    ]
+    first, second = (answers.of(view, asked) for view in (views.base, views.again))
+    changed = (case.base.outcome != now.outcome for case, now in zip(cases, again, strict=True) if case.expects_call)
     return Flips(
         answers=sum(a.tokens != b.tokens for a, b in zip(first, second, strict=True)) / len(asked),
-        outcomes=sum(read.base.outcome != now for (*_, read), now in zip(asked, outcomes, strict=True)) / len(asked),
+        outcomes=sum(changed) / len(asked),
         cases=len(asked),
         width=views.again.width,
         rounded_alike=all(a.trace is not None and a.trace == b.trace for a, b in zip(first, second, strict=True)),
     )
 
 
+def _split(cases: Sequence[CaseReport], quantized: Sequence[ViewAnswer], adapted: Sequence[ViewAnswer]) -> Split:
+    """What each change to the base did alone, and both together; `adapted` is the adapter on the base as it is."""
+
+    def cost(answers: Iterable[ViewAnswer]) -> Cost:
+        asked = [
+            Trial(case.base.reading, answer.reading)
+            for case, answer in zip(cases, answers, strict=True)
+            if case.expects_call
+        ]
+        valid = pair((trial.base.valid for trial in asked), (trial.ft.valid for trial in asked))
+        return Cost(**measure(asked).model_dump(include=set(Rates.model_fields)), paired=paired_test(valid))
+
+    return Split(quantization=cost(quantized), adapter=cost(adapted), both=cost(case.ft for case in cases))
+
+
+def _templates_differ(cases: Sequence[CaseReport]) -> TemplatesDiffer | None:
+    others = [case for case in cases if case.sent_ft is not None]
+    if not others:
+        return None
+    first, text = others[0], others[0].sent_ft or ""
+    at = differs_at(first.sent, text) or 0
+    return TemplatesDiffer(
+        prompts=len(others),
+        cases=len(cases),
+        case=first.id,
+        position=at,
+        base=cut(first.sent[at:], _TEMPLATE_LETTERS),
+        ft=cut(text[at:], _TEMPLATE_LETTERS),
+    )
+
+
 def _dialect_use(cases: Sequence[CaseReport], views: Views) -> DialectUse:
     """How calls are asked for, how each view writes them, and which ways of writing them do not count."""
     base, tuned = [case.base for case in cases], [case.ft for case in cases]
+    asked, asked_ft = (views.asked[view.model] for view in (views.base, views.tuned))
+    differs = asked_ft.name != asked.name
     return DialectUse(
-        name=views.asked.name,
-        title=DIALECTS[views.asked.name].title,
-        why=views.asked.why,
+        name=asked.name,
+        title=DIALECTS[asked.name].title,
+        why=asked.why,
+        ft_name=asked_ft.name if differs else None,
+        ft_why=asked_ft.why if differs else None,
         spoken=views.spoken,
         read_as=views.read_as,
         base_counts=_counted(case.base.written_in for case in cases if case.expects_call),
@@ -228,8 +291,8 @@ def _switched(cases: Sequence[CaseReport], views: Views) -> str | None:
     if not switched:
         return None
     most, times = switched.most_common(1)[0]
-    before = views.read_as or views.spoken or views.asked.name
+    before = views.read_as or views.spoken or views.asked[views.base.model].name
     return (
-        f"the adapter switched from {DIALECTS[before].title} to {DIALECTS[most].title} "
+        f"the {views.subject} switched from {DIALECTS[before].title} to {DIALECTS[most].title} "
         f"in {times} of {len(cases)} answers"
     )

@@ -45,8 +45,11 @@ def measure_drift(answers: Sequence[ReadAnswer]) -> Drift | None:
         positions=len(places),
         kl_format=_mean(place.kl for place in by_kind["format"]),
         kl_values=_mean(place.kl for place in by_kind["value"]),
+        worst_format=max((place.kl for place in by_kind["format"]), default=None),
+        worst_values=max((place.kl for place in by_kind["value"]), default=None),
         changed_format=_mean(place.base_top != place.ft_top for place in by_kind["format"]),
         changed_values=_mean(place.base_top != place.ft_top for place in by_kind["value"]),
+        changed=_mean(place.base_top != place.ft_top for place in places),
         moved=tuple(place for place in sorted(places, key=lambda place: -place.kl)[:MOST_MOVED] if place.kl > 0),
     )
 

@@ -15,6 +15,8 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Flag = Annotated[bool, Field(strict=True)]
+Subject = Literal["adapter", "candidate"]
+"""What is checked, in a word: an adapter, or another model file without one."""
 RankName = Annotated[str, Field(pattern=r"^rank_\d+(\.\d+)?(e[+-]\d+)?$")]
 
 
@@ -158,8 +160,13 @@ class Drift(Part):
     positions: Count | None = None
     kl_format: Number | None = None
     kl_values: Number | None = None
+    worst_format: Number | None = None
+    """The KL at the place where it is largest; None in reports of an older loracheck."""
+    worst_values: Number | None = None
     changed_format: Number | None = None
     changed_values: Number | None = None
+    changed: Number | None = None
+    """Over all places."""
     moved: tuple[Moved, ...] = ()
 
 
@@ -170,6 +177,9 @@ class DialectUse(Part):
     """The asked dialect: what the prompts ask for."""
     title: str | None = None
     why: str | None = None
+    ft_name: str | None = None
+    """What a candidate's own prompts ask for, where that is another."""
+    ft_why: str | None = None
     spoken: str | None = None
     """What the base writes most; None in reports of an older loracheck."""
     read_as: str | None = None
@@ -180,6 +190,20 @@ class DialectUse(Part):
     base_drift: dict[str, Count] = Field(default_factory=dict)
     ft_drift: dict[str, Count] = Field(default_factory=dict)
     message: str | None = None
+
+
+class TemplatesDiffer(Part):
+    """Where a candidate was asked in other words than its base, because its chat template is another."""
+
+    prompts: Count | None = None
+    """How many of the prompts differ."""
+    cases: Count | None = None
+    case: str | None = None
+    """The first case whose prompts differ, and the place of the first letter that does."""
+    position: Count | None = None
+    base: str | None = None
+    """What the base reads from there on, cut short."""
+    ft: str | None = None
 
 
 class BothRates(Part):
@@ -225,6 +249,22 @@ class Rates(Part):
     num_arg_pairs_compared: Count | None = None
 
 
+class Cost(Rates):
+    """What one change did to the base; here `ft` is the base with that change."""
+
+    paired: PairedTest | None = None
+    """On valid calls."""
+
+
+class Split(Part):
+    """What quantizing the base and putting the adapter on it cost, each alone and both together."""
+
+    quantization: Cost = Cost()
+    adapter: Cost = Cost()
+    """On the base as it is."""
+    both: Cost = Cost()
+
+
 class Evidence(Rates):
     """All that is known about a comparison of two views, by the names the report has."""
 
@@ -250,7 +290,15 @@ class Evidence(Rates):
     several: SeveralCalls | None = None
     """None where no case expects several calls."""
     limits: Limits = Limits()
+    subject: Subject = "adapter"
+    """What was checked."""
+    split: Split | None = None
+    """Where the adapter was checked on the quantized base."""
     drift: Drift | None = None
+    no_drift: str | None = None
+    """Why there is none, where that was known from the start."""
+    templates: TemplatesDiffer | None = None
+    """None where both views were asked in the same words."""
     dialect: DialectUse | None = None
     weight: Annotated[Number, Field(ge=0)] = 1.0
     allowed_tools: tuple[str, ...] | None = None
