@@ -3,12 +3,22 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loracheck.errors import AdapterError, CasesError
-from loracheck.files import cache_folder, read_bytes, read_text, replacing, sha256_of, write_atomically
+from loracheck.files import (
+    cache_folder,
+    only_here,
+    read_bytes,
+    read_text,
+    replacing,
+    sha256_of,
+    sweep,
+    write_atomically,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,3 +134,31 @@ def test_a_hash_is_of_the_whole_file(tmp_path: Path) -> None:
     assert sha256_of(path) == hashlib.sha256(content).hexdigest()
     with pytest.raises(AdapterError, match=r"none\.gguf: cannot read the file: No such file"):
         sha256_of(tmp_path / "none.gguf", AdapterError)
+
+
+def test_what_a_living_process_holds_is_not_swept_and_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
+    held, left, pipe, missing = (tmp_path / name for name in ("held", "left", "pipe", "missing"))
+    left.write_bytes(b"half")
+    os.mkfifo(pipe)
+    with only_here(held, lambda _: None) as file:
+        file.write(b"more")
+        sweep([held, left, pipe, missing])
+        assert {*tmp_path.iterdir()} == {held, pipe}
+    sweep([held])
+    assert {*tmp_path.iterdir()} == {pipe}
+
+
+def test_a_file_that_went_away_while_one_waited_for_it_is_made_anew(tmp_path: Path) -> None:
+    path, sizes = tmp_path / "part", []
+    with ExitStack() as first:
+        first.enter_context(only_here(path, lambda _: None)).write(b"old")
+
+        def finish(size: int) -> None:
+            sizes.append(size)
+            path.rename(tmp_path / "whole")
+            first.close()
+
+        with only_here(path, finish) as file:
+            file.write(b"new")
+    assert sizes == [0]
+    assert (path.read_bytes(), (tmp_path / "whole").read_bytes()) == (b"new", b"old")

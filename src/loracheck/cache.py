@@ -1,4 +1,4 @@
-"""What the cache folder holds: the store of answers, converted adapters and fetched models."""
+"""What the cache folder holds: the store of answers, converted adapters, quantized and fetched models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from loracheck.errors import InputError
 from loracheck.fetch import UNFINISHED, cached_models
-from loracheck.files import CONVERTED, cache_folder
+from loracheck.files import CONVERTED, cache_folder, sweep
+from loracheck.quantized import quantized_folder, unfinished_files
 from loracheck.store import Store, database_files, store_path
 
 
@@ -18,6 +19,10 @@ class Cached:
     store_bytes: int
     converted: dict[str, int]
     """The size of each adapter that was converted from a PEFT folder."""
+    quantized: dict[str, int]
+    """The size of each model that was quantized for a check."""
+    unquantized: dict[str, int]
+    """How much there is of each that is being quantized, or was when its process was killed."""
     models: dict[str, int]
     """The size of each fetched model."""
     unfinished: dict[str, int]
@@ -37,6 +42,8 @@ def look() -> Cached:
         answers=answers,
         store_bytes=sum(file.stat().st_size for file in database_files(path)),
         converted=_sizes(_gguf_files(folder / CONVERTED)),
+        quantized=_sizes(_gguf_files(quantized_folder())),
+        unquantized=_sizes(unfinished_files()),
         models=_sizes(_gguf_files(cached_models())),
         unfinished=_sizes(_gguf_files(cached_models(), UNFINISHED)),
         warnings=tuple(warnings),
@@ -44,8 +51,12 @@ def look() -> Cached:
 
 
 def remove(*, models: bool) -> list[Path]:
-    """Remove the store and converted adapters, and the fetched models on demand, whole or not; what was there."""
-    found = [*database_files(store_path()), *_gguf_files(cache_folder() / CONVERTED)]
+    """Remove all that can be made again, and the fetched models on demand, whole or not; what was there."""
+    found = [
+        *database_files(store_path()),
+        *_gguf_files(cache_folder() / CONVERTED),
+        *_gguf_files(quantized_folder()),
+    ]
     if models:
         found += [*_gguf_files(cached_models()), *_gguf_files(cached_models(), UNFINISHED)]
     for file in found:
@@ -53,7 +64,10 @@ def remove(*, models: bool) -> list[Path]:
             file.unlink(missing_ok=True)
         except OSError as error:
             raise InputError(f"{file}: cannot be removed: {error.strerror}") from None
-    return found
+    parts = unfinished_files()
+    # What another process is quantizing right now stays.
+    sweep(parts)
+    return [*found, *(part for part in parts if not part.exists())]
 
 
 def _gguf_files(folder: Path, ending: str = "") -> list[Path]:

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from io import BufferedWriter
 from pathlib import Path
 
 from loracheck.cases import did_you_mean
@@ -191,7 +190,7 @@ def _make(job: _Job, target: Path, is_done: Callable[[], bool]) -> None:
     """Write a part beside the target and rename it when it is whole; nothing is left of one that is not."""
     part = target.with_name(f".{target.name}{_UNFINISHED}")
     sweep([part])
-    with _errors_named(job, target), _only_here(job, part) as file:
+    with _errors_named(job, target), only_here(part, _told_once(job, target)) as file:
         try:
             # Another process may have made it while we waited.
             if is_done():
@@ -215,7 +214,7 @@ def _temporary(job: _Job) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(prefix=_TEMPORARY, suffix=f"-{job.to}.gguf")
         os.close(handle)
     path = Path(name)
-    with _only_here(job, path):
+    with only_here(path, lambda _size: None):
         try:
             with _errors_named(job, path):
                 _fill(job, path, path)
@@ -232,17 +231,15 @@ def _errors_named(job: _Job, target: Path) -> Iterator[None]:
         raise InputError(f"{target}: cannot be written: {problem.strerror or problem}; {job.advice}") from problem
 
 
-@contextmanager
-def _only_here(job: _Job, part: Path) -> Iterator[BufferedWriter]:
+def _told_once(job: _Job, target: Path) -> Callable[[int], None]:
     told: list[str] = []
 
     def waiting(_size: int) -> None:
         if not told:
-            told.append(f"another process is making {part.name}; waiting for it")
+            told.append(f"another process is making {target.name}; waiting for it")
             job.say(*told)
 
-    with only_here(part, waiting) as file:
-        yield file
+    return waiting
 
 
 def _fill(job: _Job, path: Path, target: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loracheck.cli.main import run
+from loracheck.files import only_here
 from loracheck.store import Store, store_path
 from suite_factory import Files, answering, call, make_case
 
@@ -94,6 +95,26 @@ def test_converted_adapters_are_counted_and_cleared(cache_folder: Path, capsys: 
     run(["cache", "clear"])
     assert capsys.readouterr().out == f"removed {adapter}\n"
     assert not adapter.exists()
+
+
+def test_quantized_models_are_counted_and_cleared_but_for_one_that_is_being_made(
+    cache_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder := cache_folder / "quantized").mkdir()
+    for name, size in (("a.gguf", 1_500_000), ("b.gguf", 2_000_000), (".c.gguf.loracheck-part", 1000)):
+        (folder / name).write_bytes(bytes(size))
+    with only_here(folder / ".d.gguf.loracheck-part", lambda _: None):
+        run(["cache", "info"])
+        being = "being quantized, or left by a process that was killed"
+        assert capsys.readouterr().out.splitlines()[2:5] == [
+            "quants   2 quantized models, 4 MB",
+            f"part     .c.gguf.loracheck-part, 1 kB; {being}",
+            f"part     .d.gguf.loracheck-part, 0 B; {being}",
+        ]
+        run(["cache", "clear"])
+        removed = [folder / name for name in ("a.gguf", "b.gguf", ".c.gguf.loracheck-part")]
+        assert capsys.readouterr().out.splitlines() == [f"removed {path}" for path in removed]
+        assert [path.name for path in folder.iterdir()] == [".d.gguf.loracheck-part"]
 
 
 def test_clear_also_removes_a_damaged_store_that_was_set_aside(cache_folder: Path) -> None:

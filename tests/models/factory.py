@@ -108,3 +108,21 @@ def _finish(
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def write_loadable_model(path: Path, *, width: int = 64, seed: int = 0, dtype: Any = np.float16) -> Path:
+    """A model with all that llama.cpp's quantizer asks for; no row is longer or shorter than `width`."""
+    rng = np.random.default_rng(seed)
+    shapes = {"token_embd.weight": (N_VOCAB, width)}  # (vocab, embd)
+    for layer in range(2):
+        for module in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
+            shapes[f"blk.{layer}.{module}.weight"] = (width, width)  # (out, in)
+    extra = [
+        ("add_uint32", "llama.attention.head_count", 4),
+        ("add_uint32", "llama.feed_forward_length", width),
+        ("add_float32", "llama.attention.layer_norm_rms_epsilon", 1e-5),
+        ("add_string", "tokenizer.chat_template", "{% for message in messages %}{{ message.content }}{% endfor %}"),
+    ]
+    return write_model(
+        path, {name: rng.standard_normal(shape).astype(dtype) for name, shape in shapes.items()}, extra=extra
+    )

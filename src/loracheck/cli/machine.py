@@ -30,7 +30,7 @@ def doctor(ctx: click.Context) -> None:
 
 @click.group(epilog="\b\nExamples:\n  loracheck cache info\n  loracheck cache clear")
 def cache() -> None:
-    """Show or empty what is kept between runs: answers, converted adapters, and the demo's models.
+    """Show or empty what is kept between runs: answers, converted adapters, quantized models, the demo's models.
 
     It is in the user's cache folder; LORACHECK_CACHE moves it. Losing it costs time, never a result.
     """
@@ -47,6 +47,11 @@ def info() -> None:
     if cached.converted:
         adapters, size = counted(len(cached.converted), "converted adapter"), sum(cached.converted.values())
         click.echo(f"adapters {adapters}, {byte_size(size)}")
+    if cached.quantized:
+        quantized, size = counted(len(cached.quantized), "quantized model"), sum(cached.quantized.values())
+        click.echo(f"quants   {quantized}, {byte_size(size)}")
+    for name, size in cached.unquantized.items():
+        click.echo(f"part     {name}, {byte_size(size)}; being quantized, or left by a process that was killed")
     for name, size in cached.models.items():
         click.echo(f"model    {name}, {byte_size(size)}")
     for name, size in cached.unfinished.items():
@@ -60,7 +65,7 @@ def info() -> None:
 @cache.command(epilog="\b\nExamples:\n  loracheck cache clear\n  loracheck cache clear --models")
 @click.option("--models", is_flag=True, help="Remove the fetched models as well.")
 def clear(models: bool) -> None:
-    """Remove the stored answers and the converted adapters."""
+    """Remove the stored answers, the converted adapters and the quantized models."""
     from loracheck.cache import remove
 
     removed = remove(models=models)

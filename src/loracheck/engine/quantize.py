@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
-from loracheck.engine.native import capture_log, echo_log_to_stderr, forget_log, last_words, llama_cpp, log_lines
+from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp, log_lines
 from loracheck.errors import EngineError, ModelError
+from loracheck.file_types import FILE_TYPES
 
 # How often the growing file is looked at.
 _POLL_SECONDS = 0.2
@@ -28,7 +29,7 @@ _FAILED = "failed to quantize: "
 def expect(model: Path, file_type: int) -> tuple[int, int]:
     """The size of the tensors to come, and how many of them need another type; by a dry run, within moments."""
     if _call(model, Path(os.devnull), file_type, threads=1, dry_run=True):
-        raise ModelError(f"{model}: llama.cpp cannot quantize this model: {_reason()}")
+        raise ModelError(f"{model}: llama.cpp cannot make {FILE_TYPES[file_type]} of this model: {_reason()}")
     size, fallbacks = _last_number(_SIZE), _last_number(_FALLBACKS)
     if size is None:
         raise EngineError(f"llama.cpp did not say how large the quantized model will be\n{last_words()}")
@@ -53,7 +54,6 @@ def quantize(model: Path, out: Path, file_type: int, threads: int) -> Iterator[i
 
 def _call(model: Path, out: Path, file_type: int, *, threads: int, dry_run: bool = False) -> int:
     capture_log()
-    echo_log_to_stderr()
     forget_log()
     llama_cpp.llama_backend_init()
     params = llama_cpp.llama_model_quantize_default_params()

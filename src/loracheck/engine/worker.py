@@ -74,13 +74,17 @@ class _Worker:
         yield self._ready_for(view).fingerprint(view, text)
 
     def _expect_quantized(self, model: Path, file_type: int) -> Iterable[Any]:
+        from loracheck.engine.native import echo_log_to_stderr
         from loracheck.engine.quantize import expect
 
+        echo_log_to_stderr()
         yield expect(model, file_type)
 
     def _quantize(self, model: Path, out: Path, file_type: int) -> Iterable[Any]:
+        from loracheck.engine.native import echo_log_to_stderr
         from loracheck.engine.quantize import quantize
 
+        echo_log_to_stderr()
         # How many bytes there are: a sign of life, and only while there are ever more.
         return quantize(model, out, file_type, self._settings.threads)
 
