@@ -316,9 +316,9 @@ def test_cases_may_be_a_pack(project: pytest.Pytester) -> None:
     [
         (
             'sute="tools.yaml"',
-            "*unexpected keyword argument 'sute'; it takes suite, base, adapter, base_adapter, cases, tools",
+            "*unexpected keyword argument 'sute'; it takes suite, base, adapter, base_adapter, candidate, *",
         ),
-        ("", '*give suite="tools.yaml", or both base="model.gguf" and adapter="mine.gguf"'),
+        ("", '*give suite="tools.yaml", or both base="model.gguf" and adapter="mine.gguf", candidate=*'),
         ('suite="none.yaml"', "*none.yaml: no such file"),
         ('suite="bad.yaml"', "*bad.yaml:2: modles: unknown key; did you mean 'models'[?]"),
         ('suite="tools.yaml", cases="none"', "*none: no such file, and no built-in pack; the packs are *"),

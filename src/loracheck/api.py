@@ -45,6 +45,8 @@ def check(
     base: AnyPath | None = None,
     adapter: Adapters = (),
     base_adapter: Adapters = (),
+    candidate: AnyPath | None = None,
+    quantize: str | None = None,
     cases: AnyPath | Sequence[Case] | None = None,
     tools: Tools | None = None,
     null: bool = True,
@@ -53,6 +55,7 @@ def check(
     dialect: str | None = None,
     thinking: bool | None = None,
     template_args: Mapping[str, Any] | None = None,
+    template: Literal["own", "base"] | None = None,
     schema: Literal["basic", "strict"] | None = None,
     max_new_tokens: int | None = None,
     n_ctx: int | None = None,
@@ -60,16 +63,18 @@ def check(
     gpu_layers: int | None = None,
     parallel: int | None = None,
     flips: bool | None = None,
+    drift: bool | None = None,
     seed: int | None = None,
     timeout: float = TIMEOUT,
     cache: bool = True,
     progress: bool = True,
     engine: Engine | None = None,
 ) -> Report:
-    """Check whether an adapter still calls tools the way its base does.
+    """Check whether an adapter, or another model, still calls tools the way its base does.
 
     Everything may come from a suite file, from keywords, or from both: keywords win. They mean what the options of
-    `loracheck check` do. `adapter` and `base_adapter` take a path or PATH@SCALE, one or several, which stack; `cases` a
+    `loracheck check` do. `adapter` and `base_adapter` take a path or PATH@SCALE, one or several, which stack;
+    `candidate` is another model file to check, `quantize` a type such as "Q4_K_M" to check the base in; `cases` is a
     file, the name of a pack, or cases; `tools` a file or tools, for the cases that name none. What is wrong raises a
     `LoracheckError`.
 
@@ -81,6 +86,8 @@ def check(
         base=base,
         adapter=adapter,
         base_adapter=base_adapter,
+        candidate=candidate,
+        quantize=quantize,
         cases=cases,
         tools=tools,
         null=null,
@@ -89,6 +96,7 @@ def check(
         dialect=dialect,
         thinking=thinking,
         template_args=template_args,
+        template=template,
         schema=schema,
         max_new_tokens=max_new_tokens,
         n_ctx=n_ctx,
@@ -96,6 +104,7 @@ def check(
         gpu_layers=gpu_layers,
         parallel=parallel,
         flips=flips,
+        drift=drift,
         seed=seed,
     )
     with user_store(no_cache=not cache) as store, notebook_or_terminal_progress(quiet=not progress) as bar:

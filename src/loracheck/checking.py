@@ -89,10 +89,10 @@ def planned(suite: Suite, store: Store, engine: Engine | None = None) -> Iterato
     for model, used in plan.formats.items():
         yield f"model    {model}"
         yield f"dialect  {used.asked.name}: {used.asked.why}"
+        if plan.views.read_as:
+            yield f"read as  {plan.views.read_as}"
         if thinking := used.template and used.template.thinking:
             yield f"thinking {'on' if thinking.on else 'off'}"
-    if plan.views.read_as:
-        yield f"read as  {plan.views.read_as}"
     if plan.views.no_drift:
         yield f"no drift {plan.views.no_drift}"
     yield from (f"warning  {warning}" for warning in plan.warnings)

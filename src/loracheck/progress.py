@@ -84,13 +84,14 @@ class BarProgress(QuietProgress):
         self._bar = _bar(MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
 
     def __enter__(self) -> BarProgress:
-        self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
     def stage(self, name: str, total: int) -> None:
+        # Not before: what is made on the way has a bar of its own.
+        self._bar.start()
         if self._task is not None:
             self._bar.remove_task(self._task)
         self._stage = _Stage(name, total)

@@ -91,8 +91,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_CHECKS] = {}
     config.addinivalue_line(
         "markers",
-        "loracheck(suite, *, base, adapter, base_adapter, cases, tools): a test for each case that the adapter should "
-        "not break, and one for the verdict. Relative paths start at the test file's folder.",
+        "loracheck(suite, *, base, adapter, base_adapter, candidate, quantize, cases, tools): a test for each case "
+        "that the adapter, or the candidate, should not break, and one for the verdict. Relative paths start at the "
+        "test file's folder.",
     )
 
 
@@ -136,6 +137,8 @@ def _suite(
     base: AnyPath | None = None,
     adapter: Adapters = (),
     base_adapter: Adapters = (),
+    candidate: AnyPath | None = None,
+    quantize: str | None = None,
     cases: AnyPath | None = None,
     tools: AnyPath | None = None,
 ) -> Suite:
@@ -143,10 +146,21 @@ def _suite(
     from loracheck.errors import InputError
     from loracheck.suites import build_suite
 
-    if suite is None and (base is None or not adapter):
-        raise InputError('give suite="tools.yaml", or both base="model.gguf" and adapter="mine.gguf"')
+    if suite is None and (base is None or not (adapter or candidate or quantize)):
+        raise InputError(
+            'give suite="tools.yaml", or both base="model.gguf" and adapter="mine.gguf", candidate="merged.gguf" or '
+            'quantize="Q4_K_M"'
+        )
     return build_suite(
-        suite, base=base, adapter=adapter, base_adapter=base_adapter, cases=cases, tools=tools, folder=folder
+        suite,
+        base=base,
+        adapter=adapter,
+        base_adapter=base_adapter,
+        candidate=candidate,
+        quantize=quantize,
+        cases=cases,
+        tools=tools,
+        folder=folder,
     )
 
 
@@ -183,32 +197,39 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
     if not isinstance(checked, Checked):
         return
     if checked.case is None:
-        _judge_verdict(checked.probe, checked.report.warnings, pyfuncitem)
+        _judge_verdict(checked.probe, checked.report, pyfuncitem)
     else:
-        _judge_case(checked.case)
+        _judge_case(checked.case, checked.probe, checked.report)
 
 
-def _judge_verdict(probe: ProbeReport, warnings: tuple[str, ...], test: pytest.Item) -> None:
+def _files(report: Report) -> str:
     from loracheck.text import visible
 
-    for warning in warnings:
+    return visible(f"checked: {' against '.join(report.provenance.compared)}")
+
+
+def _judge_verdict(probe: ProbeReport, report: Report, test: pytest.Item) -> None:
+    from loracheck.text import visible
+
+    for warning in report.warnings:
         test.warn(LoracheckWarning(visible(warning)))
     message = visible(f"{probe.verdict.upper()} {probe.name}: {probe.message}")
     if probe.verdict == "skip":
         pytest.skip(message)
     if probe.verdict in ("fail", "error"):
-        pytest.fail(message, pytrace=False)
+        pytest.fail(f"{message}\n{_files(report)}", pytrace=False)
 
 
-def _judge_case(case: CaseReport) -> None:
+def _judge_case(case: CaseReport, probe: ProbeReport, report: Report) -> None:
     """As in the JUnit report: only what the base does right can break."""
     from loracheck.text import cut, visible_lines
 
     change = f"{case.base.outcome} to {case.ft.outcome}"
     if case.broke:
-        texts = (("prompt", case.prompt), ("base", case.base.text), ("adapter", case.ft.text))
-        lines = (f"{label + ':':9}{visible_lines(cut(text, _LETTERS))}" for label, text in texts)
-        pytest.fail("\n".join((f"the adapter breaks this case: {change}", *lines)), pytrace=False)
+        subject = probe.comparison.subject
+        texts = (("prompt", case.prompt), ("base", case.base.text), (subject, case.ft.text))
+        lines = [f"{label + ':':{len(subject) + 2}}{visible_lines(cut(text, _LETTERS))}" for label, text in texts]
+        pytest.fail("\n".join((f"the {subject} breaks this case: {change}", *lines, _files(report))), pytrace=False)
     if not case.is_right(case.ft):
         pytest.skip(f"the base gets it wrong too: {change}")
 

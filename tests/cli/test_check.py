@@ -129,6 +129,7 @@ def test_options_win_over_the_suite_file(
     assert report["provenance"]["settings"] == {
         "seed": 9, "prompt": "raw", "max_new_tokens": 5, "n_ctx": 64, "threads": 1, "gpu_layers": -1, "parallel": 2,
         "dialect": "auto", "schema": "basic", "thinking": True, "template_args": {}, "flips": False,
+        "quantize": None, "template": "own", "drift": None,
     }  # fmt: skip
     assert report["provenance"]["seeds"]["null"] == [1000]
     cases = report["probes"][1]["cases"]

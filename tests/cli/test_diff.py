@@ -31,7 +31,8 @@ def bad(tmp_path: Path) -> Path:
 def test_a_worse_report_ends_with_1_and_says_why(loracheck: Any, good: Path, bad: Path) -> None:
     done = loracheck("diff", good, bad)
     assert (done.code, done.err) == (1, "")
-    assert done.out.startswith("PASS → FAIL  tools_intact\n")
+    compared = "A: mine.gguf@0.5 against base.gguf\nB: mine.gguf@0.5 against base.gguf\n"
+    assert done.out.startswith(f"{compared}\nPASS → FAIL  tools_intact\n")
     assert "B is worse than A:\n" in done.out
     assert "(1 lost, 0 gained: McNemar p 1, may be chance)" in " ".join(done.out.split())
 

@@ -286,7 +286,10 @@ def test_reports_without_a_case_in_common_are_refused(b: Report) -> None:
 def test_the_diff_is_shown_in_80_columns() -> None:
     a, b = asked(19, score=0.9), asked(1, 2, 3, verdict="fail", evidence={"limits": LIMITS, "hallucination_rate": 0.0})
     lines = [line.rstrip() for line in shown(diff(a, b), examples=1).splitlines()]
-    assert lines[:12] == [
+    assert lines[:15] == [
+        "A: mine.gguf@0.5 against base.gguf",
+        "B: mine.gguf@0.5 against base.gguf",
+        "",
         "PASS → FAIL  tools_intact",
         "",
         "20 shared cases                  A         B    change",

@@ -11,6 +11,7 @@ import click
 
 from loracheck.cases import MOST
 from loracheck.cli.options import INPUT, LazyChoice, Outputs, output_options
+from loracheck.cli.quantize import FileType
 from loracheck.engine import TIMEOUT
 
 if TYPE_CHECKING:
@@ -25,14 +26,17 @@ Examples:
   loracheck check --base model.gguf --adapter peft-output/ --cases my.jsonl
   loracheck check --base model.gguf --base-adapter sft.gguf --adapter mine.gguf@0.5 \\
       --cases smoke --json out.json --html out.html
+  loracheck check --base model.gguf --candidate merged.gguf
+  loracheck check --base F16.gguf --quantize Q4_K_M
+  loracheck check --base F16.gguf --adapter mine.gguf --quantize Q4_0
   loracheck check --base model.gguf --adapter mine.gguf --plan
   loracheck check --base qwen3.gguf --adapter mine.gguf --no-thinking
   loracheck check --like out.json --no-cache
 
 \b
 Exit codes: 0 pass, 1 fail (or nothing could be judged), 2 bad input or usage,
-            3 engine failure or a result that is no number, 4 the adapter has
-            no effect, 130 interrupted."""
+            3 engine failure or a result that is no number, 4 the adapter, or
+            the candidate, has no effect, 130 interrupted."""
 
 NEXT_STEPS = """\
 Now on your own files:
@@ -101,7 +105,13 @@ class TemplateArgument(click.ParamType):  # type: ignore[type-arg]
     "base_adapters",
     metavar="PATH[@SCALE]",
     multiple=True,
-    help="An adapter that belongs to the base, on in both views. Repeat to stack.",
+    help="An adapter that belongs to the base, on in both views; not on a --candidate. Repeat to stack.",
+)
+@click.option("--candidate", type=INPUT, help="Another model file to check against the base, with --adapter on top.")
+@click.option(
+    "--quantize",
+    type=FileType(),
+    help="Check the base quantized to this type, such as Q4_K_M, with --adapter on top; `quantize --help` lists them.",
 )
 @click.option(
     "--cases",
@@ -143,6 +153,11 @@ class TemplateArgument(click.ParamType):  # type: ignore[type-arg]
     callback=lambda ctx, param, given: dict(given) or None,  # noqa: ARG005 - of click
     help="A variable for the chat template, such as enable_thinking=false. May repeat.",
 )
+@click.option(
+    "--template",
+    type=click.Choice(["own", "base"]),
+    help="Whose chat template a candidate is asked by.  [default: own]",
+)
 @click.option("--schema", type=click.Choice(["basic", "strict"]), help="Validate arguments by their whole JSON Schema.")
 @click.option("--max-new-tokens", type=click.IntRange(1, MOST), help=MAX_NEW_TOKENS_HELP)
 @click.option("--n-ctx", type=click.IntRange(32, MOST), help="Context for each case.  [default: 4096]")
@@ -150,6 +165,11 @@ class TemplateArgument(click.ParamType):  # type: ignore[type-arg]
 @click.option("--gpu-layers", type=click.IntRange(-1, MOST), help="Layers on the GPU, -1 for all.  [default: 0]")
 @click.option("--parallel", type=click.IntRange(1, 64), help="Cases decoded in step.  [default: 16 or 8, by the model]")
 @click.option("--flips", is_flag=True, default=None, help="Ask the base once more, rounding otherwise: what is noise?")
+@click.option(
+    "--drift/--no-drift",
+    default=None,
+    help="Compare expectations on the base's own calls.  [default: where the vocabularies are equal]",
+)
 @click.option("--seed", type=click.IntRange(0), help="Seed of the bootstrap interval.  [default: 0]")
 @click.option(
     "--timeout",
@@ -168,6 +188,8 @@ def check(
     base: Path | None,
     adapters: tuple[str, ...],
     base_adapters: tuple[str, ...],
+    candidate: Path | None,
+    quantize: str | None,
     cases_file: Path | None,
     tools_file: Path | None,
     like: Path | None,
@@ -181,7 +203,7 @@ def check(
     quiet: bool,
     **defaults: Any,
 ) -> None:
-    """Check whether an adapter still calls tools the way its base does.
+    """Check whether an adapter, or another model, still calls tools the way its base does.
 
     Everything may come from a SUITE file, from options, or from both: options win.
     """
@@ -195,13 +217,16 @@ def check(
 
     if no_null and null_runs:
         raise click.UsageError("--no-null and --null-runs exclude each other")
-    given = any(value is not None for value in defaults.values())
-    if like and (
-        suite or base or adapters or base_adapters or cases_file or tools_file or given or no_null or null_runs
-    ):
+    if candidate and quantize:
+        raise click.UsageError("--candidate and --quantize exclude each other")
+    checked_files = adapters or candidate or quantize
+    given = any(value is not None for value in defaults.values()) or checked_files
+    if like and (suite or base or base_adapters or cases_file or tools_file or given or no_null or null_runs):
         raise click.UsageError("--like takes models, cases and settings from its report; give nothing else")
-    if not (like or suite or (base and adapters)):
-        raise click.UsageError("give a SUITE file, or both --base MODEL.gguf and --adapter ADAPTER.gguf")
+    if not (like or suite or (base and checked_files)):
+        raise click.UsageError(
+            "give a SUITE file, or both --base MODEL.gguf and --adapter ADAPTER.gguf, --candidate or --quantize"
+        )
     earlier = read_report(like) if like else None
     # Looking must not make a store where there is none.
     without_store = no_cache or (only_plan and not store_path().is_file())
@@ -214,6 +239,8 @@ def check(
                 base=base,
                 adapter=adapters,
                 base_adapter=base_adapters,
+                candidate=candidate,
+                quantize=quantize,
                 cases=cases_file,
                 tools=tools_file,
                 null_runs=null_runs,
@@ -225,7 +252,8 @@ def check(
             for line in planned(work, store, ctx.obj):
                 click.echo(visible_lines(line))
             return
-        report = checked(work, engine=ctx.obj, progress=bar, store=store, timeout=timeout)
+        tell = None if quiet else partial(click.echo, err=True)
+        report = checked(work, engine=ctx.obj, progress=bar, store=store, timeout=timeout, tell=tell)
     if like and earlier:
         _tell_whether_the_same(like, earlier, report)
     outputs.write(report)

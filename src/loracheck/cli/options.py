@@ -41,6 +41,7 @@ class LazyChoice(click.ParamType):  # type: ignore[type-arg]
 
 _COLORS_HELP = "Colours.  [default: on a terminal, unless NO_COLOR is set]"
 COLOR = click.option("--color/--no-color", default=None, help=_COLORS_HELP)
+VERBOSE = click.option("-v", "--verbose", is_flag=True, help="More figures on the terminal, as on the pages.")
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 INPUT = click.Path(path_type=Path)
 
@@ -52,6 +53,7 @@ class Outputs:
     files: dict[str, Path]
     """By form."""
     color: bool | None
+    verbose: bool = False
 
     def __post_init__(self) -> None:
         # Said before the work, not after it.
@@ -65,7 +67,7 @@ class Outputs:
 
         for form, path in self.files.items():
             write_text(path, FORMS[form].render(report))
-        show(report, color=self.color)
+        show(report, color=self.color, verbose=self.verbose)
         append_step_summary(report)
         for line in annotations(report):
             click.echo(line)
@@ -75,11 +77,11 @@ def output_options(command: Callable[..., None]) -> Callable[..., None]:
     """Options for every form of a report; the command gets them as `outputs`."""
 
     @functools.wraps(command)
-    def with_outputs(*args: Any, color: bool | None, **options: Any) -> None:
+    def with_outputs(*args: Any, color: bool | None, verbose: bool, **options: Any) -> None:
         files = {form: path for form in FORMS if (path := options.pop(f"{form}_file")) is not None}
-        command(*args, outputs=Outputs(files, color), **options)
+        command(*args, outputs=Outputs(files, color, verbose), **options)
 
-    decorated: Any = COLOR(with_outputs)
+    decorated: Any = COLOR(VERBOSE(with_outputs))
     for name, form in reversed(FORMS.items()):
         decorated = click.option(f"--{name}", f"{name}_file", type=OUTPUT, help=form.about)(decorated)
     return decorated  # type: ignore[no-any-return]

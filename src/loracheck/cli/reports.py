@@ -8,7 +8,7 @@ from typing import TextIO
 
 import click
 
-from loracheck.cli.options import COLOR, INPUT, OUTPUT
+from loracheck.cli.options import COLOR, INPUT, OUTPUT, VERBOSE
 from loracheck.report import FORMS, write_text
 
 _LONGEST_LINE = 64 * 2**20
@@ -53,9 +53,15 @@ def limit_and_bound(text: str) -> tuple[str, float]:
     multiple=True,
     help="Judge the same answers by another limit; all probes, or one as NAME.assert_…  May repeat.",
 )
+@VERBOSE
 @COLOR
 def report(
-    file: Path, form: str, output: Path | None, limits: tuple[tuple[str, float], ...], color: bool | None
+    file: Path,
+    form: str,
+    output: Path | None,
+    limits: tuple[tuple[str, float], ...],
+    verbose: bool,
+    color: bool | None,
 ) -> None:
     """Show a report that `loracheck check --json` wrote, or the one that other limits would have given.
 
@@ -69,9 +75,9 @@ def report(
     if limits:
         shown = judge_again(shown, dict(limits))
     if form == "terminal" and output is None:
-        show(shown, color=color)
+        show(shown, color=color, verbose=verbose)
         return
-    text = as_text(shown, color=bool(color)) if form == "terminal" else FORMS[form].render(shown)
+    text = as_text(shown, color=bool(color), verbose=verbose) if form == "terminal" else FORMS[form].render(shown)
     if output is None:
         # As bytes of UTF-8, which XML and HTML say they are, whatever the terminal's encoding is.
         click.echo(text.encode(), nl=False)

@@ -103,9 +103,10 @@ def chances(evidence: Evidence) -> Iterator[str]:
     if evidence.flips:
         yield from _flips(evidence.flips)
     if (chance := power.chance_of_fail_by_names) is not None and chance >= _OFTEN:
+        a_subject = "an adapter" if evidence.subject == "adapter" else "a candidate"
         yield (
-            f"The base itself names a wrong tool in {percent(evidence.hallucination_rate_base)} of its valid calls: an "
-            f"adapter that does no worse FAILs {how_often(chance)} of runs by the limit of "
+            f"The base itself names a wrong tool in {percent(evidence.hallucination_rate_base)} of its valid calls: "
+            f"{a_subject} that does no worse FAILs {how_often(chance)} of runs by the limit of "
             f"{percent(evidence.limits.assert_hallucination_lte)}."
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from loracheck.results import CaseReport
 from loracheck.scoring.dialects import DIALECTS
-from loracheck.scoring.evidence import DialectUse
+from loracheck.scoring.evidence import DialectUse, Subject
 from loracheck.text import cut, visible
 
 
@@ -15,26 +15,30 @@ def title(name: str) -> str:
     return DIALECTS[name].title if name in DIALECTS else visible(cut(name, 80))
 
 
-def sentences(use: DialectUse) -> Iterator[str]:
+def sentences(use: DialectUse, subject: Subject = "adapter") -> Iterator[str]:
     """One for what was asked and counted, where that is worth a line, and one for an adapter that switched."""
     if use.name is None:
         return
+    counts = _counts(use, subject)
     asked = f"Calls are asked for as {title(use.name)}"
     why = f" ({visible(cut(use.why, 200))})" if use.why else ""
     if use.read_as:
-        yield f"{asked}{why} and read as {title(use.read_as)} alone, as --dialect says. {_counts(use)}".strip()
+        yield f"{asked}{why} and read as {title(use.read_as)} alone, as --dialect says. {counts}".strip()
     elif use.spoken and use.spoken != use.name:
-        yield f"{asked}{why}; the base writes {title(use.spoken)}, so both count. {_counts(use)}".strip()
+        yield f"{asked}{why}; the base writes {title(use.spoken)}, so both count. {counts}".strip()
     elif any(name != use.name for name in (*use.base_counts, *use.ft_counts)):
-        yield f"{asked}{why}. {_counts(use)}".strip()
+        yield f"{asked}{why}. {counts}".strip()
     elif use.name != "json":
         yield f"{asked}{why}."
+    if use.ft_name:
+        own = f" ({visible(cut(use.ft_why, 200))})" if use.ft_why else ""
+        yield f"The {subject}'s own prompts ask for {title(use.ft_name)}{own}."
     if use.message:
         yield f"Dialect: {visible(cut(use.message, 300))}."
 
 
-def _counts(use: DialectUse) -> str:
-    views = (("base", use.base_counts), ("adapter", use.ft_counts))
+def _counts(use: DialectUse, subject: Subject) -> str:
+    views = (("base", use.base_counts), (subject, use.ft_counts))
     return " ".join(f"Written by the {view}: {_listed(counts)}." for view, counts in views if counts)
 
 
@@ -58,9 +62,9 @@ def doubts(use: DialectUse) -> Iterator[str]:
         )
 
 
-def cut_off_in_thinking(cases: Sequence[CaseReport]) -> Iterator[str]:
+def cut_off_in_thinking(cases: Sequence[CaseReport], subject: Subject = "adapter") -> Iterator[str]:
     """Says so of each view most of whose answers never got past thinking."""
-    for view, answers in (("base", [case.base for case in cases]), ("adapter", [case.ft for case in cases])):
+    for view, answers in (("base", [case.base for case in cases]), (subject, [case.ft for case in cases])):
         unfinished = sum(answer.cut_off_in_thinking for answer in answers)
         if 2 * unfinished > len(answers):
             yield (

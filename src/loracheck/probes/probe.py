@@ -178,6 +178,10 @@ class Words:
         """What its numbers say, a sentence or two each; safe to print."""
         return ()
 
+    def details(self, report: ProbeReport) -> Iterable[str]:  # noqa: ARG002
+        """More of the same for whoever wants it: on the pages, and on a terminal with --verbose."""
+        return ()
+
 
 class Probe(Words, ABC, Generic[E]):
     """A kind of probe: what it asks, and what it makes of the answers. It has no state of its own."""

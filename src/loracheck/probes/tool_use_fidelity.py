@@ -115,6 +115,9 @@ class ToolUseProbe(Probe[ToolUseEntry]):
     def paragraphs(self, report: ProbeReport) -> Iterable[str]:
         return words.paragraphs(report)
 
+    def details(self, report: ProbeReport) -> Iterable[str]:
+        return words.details(report)
+
     def _samples(self, step: Step[ToolUseEntry], answers: Answers, views: Views) -> Mapping[float, NullSample]:
         asked = list(_asked(step.entry, step.prompts.of(views.tuned)))
         if step.nulls is None or not asked:

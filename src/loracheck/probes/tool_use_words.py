@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from loracheck.probes import certainty_words, dialect_words
 from loracheck.probes.probe import Reason, Row
 from loracheck.results import ProbeReport, ViewAnswer
-from loracheck.scoring.evidence import Drift, PairedTest
+from loracheck.scoring.evidence import Drift, PairedTest, Split, TemplatesDiffer
 from loracheck.scoring.limits import LimitCheck, is_exactly_at
 from loracheck.scoring.statistics import wilson
 from loracheck.text import cut, interval_points, percent, points, signed, small, visible
@@ -39,6 +39,8 @@ def rows(report: ProbeReport) -> Iterator[Row]:
     # Sentinels are other questions than the cases: there is nothing to compare.
     if null.p_value is not None and null.on == "cases":
         yield Row("p against nulls", limit=f"not judged; exact, one-sided {small(null.p_value)}")
+    if evidence.split:
+        yield from _split_rows(evidence.split)
     pairs = "–" if evidence.num_arg_pairs_compared is None else evidence.num_arg_pairs_compared
     drift = percent(evidence.mean_arg_disagreement)
     yield Row("argument drift", adapter=drift, limit=f"not judged; {pairs} pairs compared")
@@ -60,6 +62,15 @@ def rows(report: ProbeReport) -> Iterator[Row]:
         # Not the report's own interval, a bootstrap that has no width where all answers are alike.
         low, high = wilson(report.ft_value, of)
         yield Row("95% interval", limit=f"{percent(low, 0)} to {percent(high, 0)} of {of} cases valid")
+
+
+def _split_rows(split: Split) -> Iterator[Row]:
+    """What each change to the base cost in valid calls."""
+    parts = (("quantizing alone", split.quantization), ("adapter alone", split.adapter), ("both together", split.both))
+    for name, cost in parts:
+        rates = percent(cost.json_valid_rate_base), percent(cost.json_valid_rate_ft)
+        flips = f"valid calls: {cost.paired.lost} lost, {cost.paired.gained} gained" if cost.paired else ""
+        yield Row(name, *rates, points(cost.validity_delta), flips)
 
 
 def _optional(name: str, base: float | None, check: LimitCheck, note: str = "") -> Row:
@@ -186,8 +197,10 @@ def _nothing_broke(report: ProbeReport) -> Reason:
     right = sum(case.is_right(case.base) for case in report.cases)
     broken, mended = len(report.broken), sum(case.mended for case in report.cases)
     if not right:
+        subject = report.comparison.subject
+        none = "none without it" if subject == "adapter" else "none with the base"
         return Reason(
-            f"{mended} of {total} cases are right with the adapter, none without it.",
+            f"{mended} of {total} cases are right with the {subject}, {none}.",
             "The base got nothing right, so there was nothing to break.",
         )
     more = [f"{mended} more are right now."] if mended else []
@@ -221,9 +234,25 @@ def paragraphs(report: ProbeReport) -> Iterator[str]:
         ranks = (f"×{visible(cut(name, 20)).removeprefix('rank_')} {signed(z)}" for name, z in by_rank)
         yield f"z by rank of the null adapters: {', '.join(ranks)}."
     if evidence.drift:
-        yield from _drift_sentences(evidence.drift)
+        is_candidate = evidence.subject == "candidate"
+        yield from _drift_in_a_word(evidence.drift) if is_candidate else _drift_sentences(evidence.drift)
+    if evidence.no_drift:
+        yield f"Drift was not measured: {visible(cut(evidence.no_drift, 300))}."
+    if evidence.templates:
+        yield from _other_template(evidence.templates)
     if evidence.dialect:
-        yield from dialect_words.sentences(evidence.dialect)
+        yield from dialect_words.sentences(evidence.dialect, evidence.subject)
+
+
+def details(report: ProbeReport) -> Iterator[str]:
+    """What takes some knowledge to read."""
+    evidence = report.comparison
+    if evidence.drift:
+        if evidence.subject == "candidate":
+            yield from _drift_sentences(evidence.drift)
+        worst = (("format", evidence.drift.worst_format), ("values", evidence.drift.worst_values))
+        if named := [f"{kind} {small(kl)}" for kind, kl in worst if kl is not None]:
+            yield f"Largest KL at one place: {', '.join(named)}."
 
 
 def paired_sentence(what: str, test: PairedTest, *, is_first: bool = True) -> str:
@@ -243,6 +272,25 @@ def paired_sentence(what: str, test: PairedTest, *, is_first: bool = True) -> st
 
 def caution(report: ProbeReport) -> str | None:
     return certainty_words.caution(report)
+
+
+def _drift_in_a_word(drift: Drift) -> Iterator[str]:
+    if drift.changed:
+        places = f"At {percent(drift.changed)} of the places in the base's own calls"
+        yield f"{places} the candidate would write another token."
+    elif drift.changed is not None:
+        yield "In the base's own calls the candidate would write the same token everywhere."
+
+
+def _other_template(differ: TemplatesDiffer) -> Iterator[str]:
+    if not differ.prompts:
+        return
+    place = f"first {visible(cut(differ.case or '?', 40))}, from character {differ.position} on"
+    base, candidate = (visible((text or "")[:40]) for text in (differ.base, differ.ft))
+    yield (
+        f"The chat templates differ: {differ.prompts} of {differ.cases} prompts are not the same, {place}: "
+        f"“{base}” for the base, “{candidate}” for the candidate. --template base asks both alike."
+    )
 
 
 def _drift_sentences(drift: Drift) -> Iterator[str]:
@@ -278,4 +326,4 @@ def doubts(report: ProbeReport) -> Iterator[str]:
         yield f"the null adapters say nothing: {evidence.null.why}"
     if evidence.dialect:
         yield from dialect_words.doubts(evidence.dialect)
-    yield from dialect_words.cut_off_in_thinking(report.cases)
+    yield from dialect_words.cut_off_in_thinking(report.cases, evidence.subject)

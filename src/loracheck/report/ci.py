@@ -55,7 +55,8 @@ def _all(report: Report) -> Iterator[str]:
                 level,
                 file,
                 f"{probe.name}, {case.id}: {case.base.outcome} to {case.ft.outcome}",
-                f"prompt: {cut(case.prompt, 300)}\nbase: {cut(case.base.text, 300)}\nadapter: {cut(case.ft.text, 300)}",
+                f"prompt: {cut(case.prompt, 300)}\nbase: {cut(case.base.text, 300)}\n"
+                f"{probe.comparison.subject}: {cut(case.ft.text, 300)}",
             )
 
 

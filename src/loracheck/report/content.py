@@ -13,10 +13,10 @@ from loracheck.probes.probe import Reason, Row
 from loracheck.results import ProbeReport, Report, Verdict
 from loracheck.scoring import Evidence, Outcome
 from loracheck.scoring.chance import chance_of_any
+from loracheck.scoring.evidence import Subject
 from loracheck.text import cut, small
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-MATRIX_CORNER = "base ↓  adapter →"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,16 @@ class Content:
     """What belongs beside the verdict; it is not said again in the paragraphs."""
     rows: list[Row]
     paragraphs: list[str]
+    details: list[str]
+    """More paragraphs, for the pages and for whoever asks for more."""
+    subject: Subject
+    """What was checked: the heading of its figures."""
     transitions: Transitions | None
     """None for a probe that compares no two views, and where nothing is known about outcomes."""
+
+    @property
+    def matrix_corner(self) -> str:
+        return f"base ↓  {self.subject} →"
 
     @property
     def why(self) -> list[str]:
@@ -72,6 +80,8 @@ def content_of(probe: ProbeReport) -> Content:
         caution=caution,
         rows=list(words.rows(probe)),
         paragraphs=[paragraph for paragraph in words.paragraphs(probe) if paragraph != caution],
+        details=list(words.details(probe)),
+        subject=probe.comparison.subject,
         transitions=_transitions(probe) if isinstance(probe.evidence, Evidence) else None,
     )
 

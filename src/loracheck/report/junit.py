@@ -26,7 +26,8 @@ def render(report: Report) -> str:
     root = ET.Element("testsuites", name="loracheck")
     for probe in report.judged:
         suite = ET.SubElement(root, "testsuite", name=visible(probe.name))
-        _add_verdict(suite, probe, (report.judged_again_note, together(report)))
+        compared = f"checked: {' against '.join(report.provenance.compared)}"
+        _add_verdict(suite, probe, (compared, report.judged_again_note, together(report)))
         for case in probe.cases:
             _add_case(suite, probe, case)
         _add_counts(suite, "tests", "failures", "errors", "skipped")
@@ -57,9 +58,10 @@ def _add_case(suite: ET.Element, probe: ProbeReport, case: CaseReport) -> None:
     change = f"{case.base.outcome} to {case.ft.outcome}"
     if case.broke:
         failure = ET.SubElement(test, "failure", type=case.ft.outcome, message=change)
+        subject = probe.comparison.subject
         failure.text = "\n".join(
             f"{label}:\n{visible_lines(cut(text, _LETTERS))}\n"
-            for label, text in (("prompt", case.prompt), ("base", case.base.text), ("adapter", case.ft.text))
+            for label, text in (("prompt", case.prompt), ("base", case.base.text), (subject, case.ft.text))
         )
     elif not case.is_right(case.ft):
         ET.SubElement(test, "skipped", type=case.base.outcome, message=f"the base gets it wrong too: {change}")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from loracheck.probes.probe import Row
-from loracheck.report.content import MATRIX_CORNER, Content, Transitions, content_of, together
+from loracheck.report.content import Content, content_of, together
 from loracheck.results import FileRecord, ProbeReport, Report, Verdict
 from loracheck.text import counted, cut, visible, visible_lines
 
@@ -66,11 +66,11 @@ def _probe(probe: ProbeReport, content: Content) -> Iterator[tuple[str, str]]:
     if content.caution:
         yield "paragraph", f"> ⚠️ {prose(content.caution)}"
     if content.rows:
-        yield "table", _rows_table(content.rows)
-    if content.paragraphs:
-        yield "paragraph", "\n".join(f"- {prose(paragraph)}" for paragraph in content.paragraphs)
+        yield "table", _rows_table(content.rows, content.subject)
+    if paragraphs := content.paragraphs + content.details:
+        yield "paragraph", "\n".join(f"- {prose(paragraph)}" for paragraph in paragraphs)
     if content.transitions and content.transitions.any_changed:
-        yield "table", _matrix(content.transitions)
+        yield "table", _matrix(content)
     yield from _cases(probe)
 
 
@@ -83,8 +83,8 @@ def _headline_of(probe: ProbeReport, content: Content) -> str:
     return f"{_headline(content.verdict, probe.score)}{grade}: {code(probe.name)}"
 
 
-def _rows_table(rows: Iterable[Row]) -> str:
-    lines = ["| | base | adapter | change | limit | |", "| --- | ---: | ---: | ---: | --- | --- |"]
+def _rows_table(rows: Iterable[Row], subject: str) -> str:
+    lines = [f"| | base | {subject} | change | limit | |", "| --- | ---: | ---: | ---: | --- | --- |"]
     for row in rows:
         kept = "" if row.kept is None else "kept" if row.kept else "**missed**"
         cells = [*map(prose, (row.name, row.base, row.adapter, row.change, row.limit)), kept]
@@ -92,9 +92,11 @@ def _rows_table(rows: Iterable[Row]) -> str:
     return "\n".join(lines)
 
 
-def _matrix(transitions: Transitions) -> str:
+def _matrix(content: Content) -> str:
+    transitions = content.transitions
+    assert transitions is not None
     columns = transitions.columns
-    lines = [f"| {MATRIX_CORNER} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
+    lines = [f"| {content.matrix_corner} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
     lines += [f"| {before} | {' | '.join(str(many or '') for many in counts)} |" for before, counts in transitions.rows]
     return "\n".join(lines)
 
@@ -113,7 +115,7 @@ def _cases(probe: ProbeReport) -> Iterator[tuple[str, str]]:
             f"<details><summary>{code(case.id)}: {case.base.outcome} to {case.ft.outcome}</summary>\n\n"
             f"{code(cut(case.prompt, 300))}\n\n"
             f"base, {case.base.outcome}:\n{fenced(case.base.text)}\n"
-            f"adapter, {case.ft.outcome}:\n{fenced(case.ft.text)}\n\n"
+            f"{probe.comparison.subject}, {case.ft.outcome}:\n{fenced(case.ft.text)}\n\n"
             "</details>",
         )
 
@@ -121,6 +123,9 @@ def _cases(probe: ProbeReport) -> Iterator[tuple[str, str]]:
 def _provenance(report: Report) -> str:
     origin = report.provenance
     parts = [f"model {_file(origin.model)}"] if origin.model.path or origin.model.sha256 else []
+    if origin.candidate:
+        made = f" as {prose(origin.quantized_to)}" if origin.quantized_to else ""
+        parts.append(f"candidate {_file(origin.candidate)}{made}")
     for name, stack in (("base adapter", origin.base_adapters), ("adapter", origin.ft_adapters)):
         for each in stack[:8]:
             scale = "" if each.scale in (None, 1) else f" at {each.scale:g}"

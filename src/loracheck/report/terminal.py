@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loracheck.probes.probe import Row
-from loracheck.report.content import MATRIX_CORNER, Content, Transitions, content_of, together
+from loracheck.report.content import Content, content_of, together
 from loracheck.results import CaseReport, ProbeReport, Report, Verdict
 from loracheck.text import visible
 
@@ -42,16 +42,25 @@ def plain_console(color: bool | None = None, **settings: Any) -> Console:
     return _Console(highlight=False, emoji=False, markup=False, **settings)
 
 
-def show(report: Report, console: Console | None = None, *, examples: int = 10, color: bool | None = None) -> None:
+def show(
+    report: Report,
+    console: Console | None = None,
+    *,
+    examples: int = 10,
+    color: bool | None = None,
+    verbose: bool = False,
+) -> None:
     """Print the report, with at most `examples` of the cases that changed; the JSON report has them all."""
     console = console or plain_console(color)
     probes = report.judged
+    if report.provenance.candidate:
+        _print_notes((" against ".join(report.provenance.compared),), console)
     for probe in probes:
         content = content_of(probe)
         _print_verdict(content.verdict, probe.name, probe.score, content.grade, console)
         if len(probes) == 1:
             _print_notes((report.judged_again_note,), console)
-        _print_probe(probe, content, console, examples)
+        _print_probe(probe, content, console, examples, verbose=verbose)
     for warning in report.warnings:
         console.print(Text(f"Warning: {visible(warning)}", "yellow"))
     if len(probes) > 1:
@@ -59,10 +68,10 @@ def show(report: Report, console: Console | None = None, *, examples: int = 10, 
         _print_notes((report.judged_again_note, together(report)), console)
 
 
-def as_text(report: Report, *, color: bool = False) -> str:
+def as_text(report: Report, *, color: bool = False, verbose: bool = False) -> str:
     """What `show` prints on 80 columns."""
     out = StringIO()
-    show(report, plain_console(color, file=out, width=80))
+    show(report, plain_console(color, file=out, width=80), verbose=verbose)
     return out.getvalue()
 
 
@@ -87,29 +96,30 @@ def _print_notes(notes: Iterable[str | None], console: Console) -> None:
             console.print(Text(visible(note)))
 
 
-def _print_probe(probe: ProbeReport, content: Content, console: Console, examples: int) -> None:
+def _print_probe(probe: ProbeReport, content: Content, console: Console, examples: int, *, verbose: bool) -> None:
     for line in content.why:
         console.print(Text(visible(line)))
     if content.caution:
         console.print(Text(visible(content.caution), "yellow"))
     console.print()
     if content.rows:
-        console.print(_rows_table(content.rows))
+        console.print(_rows_table(content.rows, content.subject))
         console.print()
-    for paragraph in content.paragraphs:
+    paragraphs = content.paragraphs + (content.details if verbose else [])
+    for paragraph in paragraphs:
         console.print(Text(visible(paragraph)))
-    if content.paragraphs:
+    if paragraphs:
         console.print()
     if content.transitions and content.transitions.any_changed:
-        console.print(_matrix(content.transitions))
+        console.print(_matrix(content))
         console.print()
     if probe.cases:
         _print_changed(probe, console, examples)
 
 
-def _rows_table(rows: Iterable[Row]) -> Table:
+def _rows_table(rows: Iterable[Row], subject: str) -> Table:
     # What it says about limits only just fits the line.
-    table = plain_table("", ("base", "adapter", "change"), gap=1)
+    table = plain_table("", ("base", subject, "change"), gap=1)
     table.add_column("limit")
     for row in rows:
         limit = Text(visible(row.limit))
@@ -119,8 +129,10 @@ def _rows_table(rows: Iterable[Row]) -> Table:
     return table
 
 
-def _matrix(transitions: Transitions) -> Table:
-    table = plain_table(MATRIX_CORNER, transitions.columns)
+def _matrix(content: Content) -> Table:
+    transitions = content.transitions
+    assert transitions is not None
+    table = plain_table(content.matrix_corner, transitions.columns)
     for before, counts in transitions.rows:
         table.add_row(before, *(str(many) if many else "·" for many in counts))
     return table
@@ -133,18 +145,18 @@ def _print_changed(probe: ProbeReport, console: Console, examples: int) -> None:
         return
     console.print(f"{len(changed)} of {len(probe.cases)} cases changed their outcome:")
     for case in changed[:examples]:
-        _print_case(case, console)
+        _print_case(case, probe.comparison.subject, console)
     if len(changed) > examples:
         console.print(f"  … and {len(changed) - examples} more; --json FILE keeps every answer")
 
 
-def _print_case(case: CaseReport, console: Console) -> None:
+def _print_case(case: CaseReport, subject: str, console: Console) -> None:
     # An answer may be a megabyte; a line holds no more letters than it has columns, those where the answers part.
     width, parts_at = console.width, case.differs_at or 0
     start = parts_at - 20 if parts_at > width // 2 else 0
     lines = [Text(f"  {visible(f'{case.id}: {case.prompt}'[:width])}")]
-    for label, answer in (("base", case.base), ("adapter", case.ft)):
-        line = Text(f"    {label:<7} ")
+    for label, answer in (("base", case.base), (subject, case.ft)):
+        line = Text(f"    {label:<{len(subject)}} ")
         line.append(f"{answer.outcome:<13} ", "green" if case.is_right(answer) else "red")
         text = answer.text[start : start + width] if start else answer.text.strip()[:width]
         lines.append(line.append(f"{'…' if start else ''}{visible(text)}" or "(empty)"))

@@ -31,6 +31,12 @@ class Diff:
     """What else differs, so that the two are not, or not quite, to be compared."""
 
     @property
+    def compared(self) -> tuple[str, str]:
+        """What each of the reports checked against what."""
+        a, b = (" against ".join(report.provenance.compared) for report in (self.a, self.b))
+        return a, b
+
+    @property
     def worse(self) -> tuple[str, ...]:
         return tuple(f"{probe.b.name}: {why}" for probe in self.probes for why in probe.worse)
 
@@ -58,7 +64,7 @@ def _differences(a: Report, b: Report, probes: tuple[ProbeDiff, ...]) -> Iterato
     """What besides the adapter differs, the gravest first, a sentence each."""
     origins = a.provenance, b.provenance
     first, second = (origin.model for origin in origins)
-    if [part.sha256 for part in first.parts or (first,)] != [part.sha256 for part in second.parts or (second,)]:
+    if first.hashes != second.hashes:
         yield f"the base models differ: {_file(first)} and {_file(second)}"
     below, above = (
         ", ".join(f"{_file(adapter)} at {adapter.scale}" for adapter in origin.base_adapters) or "none"
@@ -73,7 +79,8 @@ def _differences(a: Report, b: Report, probes: tuple[ProbeDiff, ...]) -> Iterato
     for probe in probes:
         yield from _case_differences(probe)
     before, after = (origin.settings for origin in origins)
-    if keys := [key for key in {**before, **after} if before.get(key) != after.get(key)]:
+    # What the base was quantized to is what was checked, like an adapter.
+    if keys := [key for key in {**before, **after} if before.get(key) != after.get(key) and key != "quantize"]:
         yield "settings differ: " + ", ".join(f"{key} {before.get(key)} and {after.get(key)}" for key in keys)
     for name, field in (("llama-cpp-python", "llama_cpp"), ("machine", "machine")):
         was, is_now = (getattr(origin, field) for origin in origins)
@@ -93,7 +100,7 @@ def _case_differences(probe: ProbeDiff) -> Iterator[str]:
         yield f"{name}: other words around the question in {counted(sent, 'case')} (template, tools or system text)"
     if ids := probe.base_flips:
         what = f"the base itself answers otherwise in {counted(len(ids), 'case')}"
-        yield f"{name}: {what}; p and interval are of the adapters' answers alone: {_some(ids)}"
+        yield f"{name}: {what}; p and interval are of the {probe.subject}s' answers alone: {_some(ids)}"
     if probe.a.comparison.allowed_tools != probe.b.comparison.allowed_tools:
         yield f"{name}: allowed_tools differ, and with them what a wrong tool name is"
     if probe.a.comparison.limits != probe.b.comparison.limits:

@@ -9,7 +9,7 @@ from functools import cached_property
 from loracheck.probes.tool_use_words import paired_sentence
 from loracheck.results import CaseReport, ProbeReport, ViewAnswer
 from loracheck.scoring import Evidence, Limits, Reading, Trial, judge
-from loracheck.scoring.evidence import PairedTest
+from loracheck.scoring.evidence import PairedTest, Subject
 from loracheck.scoring.limits import check_limits
 from loracheck.scoring.statistics import SIGNIFICANT, Paired, cases_needed, mcnemar_p, pair, straddles
 from loracheck.scoring.verdict import measure, paired_test
@@ -51,6 +51,12 @@ class SharedFigures:
 class ProbeDiff:
     a: ProbeReport
     b: ProbeReport
+
+    @property
+    def subject(self) -> Subject:
+        """What both reports checked; an adapter where the two are not alike."""
+        both = {self.a.comparison.subject, self.b.comparison.subject}
+        return "candidate" if both == {"candidate"} else "adapter"
 
     @cached_property
     def same_ids(self) -> tuple[Match, ...]:
@@ -178,18 +184,25 @@ class ProbeDiff:
         if change is not None and self._misses("assert_validity_delta_gte", -abs(change)):
             figures = f"{points(a.validity.delta)} in A, {points(b.validity.delta)} in B"
             allowed = f"limit {100 * abs(self.limits.assert_validity_delta_gte):.1f} either way"
-            why = f"valid calls, adapter less base: {figures}; a change of {points(change)}, {allowed}"
-            yield change < 0, f"{why} ({_chance(self.paired.lost, self.paired.gained)})"
+            why = f"valid calls, {self.subject} less base: {figures}; a change of {points(change)}, {allowed}"
+            yield change < 0, f"{why} ({self._chance(self.paired.lost, self.paired.gained)})"
         was, is_now = a.evidence.hallucination_rate or 0.0, b.evidence.hallucination_rate or 0.0
         if was != is_now and self._misses("assert_hallucination_lte", change, max(was, is_now)):
             bound = percent(self.limits.assert_hallucination_lte)
             why = f"wrong tool names: {percent(was)} in A, {percent(is_now)} in B; limit {bound}"
-            yield is_now > was, f"{why} ({_chance(self.paired_names.lost, self.paired_names.gained)})"
+            yield is_now > was, f"{why} ({self._chance(self.paired_names.lost, self.paired_names.gained)})"
         verdicts = self.a.verdict, self.b.verdict
         if any(verdict in _GOOD for verdict in verdicts) and any(verdict in _BAD for verdict in verdicts):
             cases = "" if self.shares_all else ", each on all of its own cases"
             why = f"the verdict: {self.a.verdict} in A, {self.b.verdict} in B{cases}"
-            yield self.b.verdict in _BAD, f"{why} ({_chance(len(self.broke), len(self.mended))})"
+            yield self.b.verdict in _BAD, f"{why} ({self._chance(len(self.broke), len(self.mended))})"
+
+    def _chance(self, lost: int, gained: int) -> str:
+        """How easily the answers would flip like this, from A to B, if either way were as likely."""
+        if not lost + gained:
+            return f"no such answer of the {self.subject}s flipped"
+        p = mcnemar_p(lost, gained)
+        return f"{lost} lost, {gained} gained: McNemar p {small(p)}" + (", may be chance" if p >= SIGNIFICANT else "")
 
     def _misses(self, limit: str, delta: float | None, wrong_names: float | None = None) -> bool:
         return check_limits(self.limits, delta=delta, hallucination=wrong_names, z=None)[limit].kept is False
@@ -214,11 +227,3 @@ def _count(cases: Sequence[CaseReport]) -> SharedFigures:
 def _reading(answer: ViewAnswer) -> Reading:
     # How far arguments drifted is not asked here, and in a file that was edited by hand a call can be anything.
     return replace(answer.reading, call=None)
-
-
-def _chance(lost: int, gained: int) -> str:
-    """How easily the adapters' answers would flip like this, from A to B, if either way were as likely."""
-    if not lost + gained:
-        return "no such answer of the adapters flipped"
-    p = mcnemar_p(lost, gained)
-    return f"{lost} lost, {gained} gained: McNemar p {small(p)}" + (", may be chance" if p >= SIGNIFICANT else "")

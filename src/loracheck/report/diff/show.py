@@ -25,8 +25,9 @@ def show_diff(diff: Diff, console: Console | None = None, *, examples: int = 10,
     console = console or plain_console(color)
     for difference in diff.differences:
         console.print(Text(f"NOT THE SAME: {visible(difference)}", "bold yellow"))
-    if diff.differences:
-        console.print()
+    for label, compared in zip("AB", diff.compared, strict=True):
+        console.print(Text(f"{label}: {visible(compared)}"))
+    console.print()
     for probe in diff.probes:
         _print_probe(probe, console, examples)
     for note in judged_again_notes(diff):
@@ -62,15 +63,16 @@ def figures(probe: ProbeDiff) -> Iterator[Row]:
 
 def _shared_figures(probe: ProbeDiff) -> Iterator[Row]:
     (a, b), (was, is_now) = probe.shared, (figures.evidence for figures in probe.shared)
+    subject = probe.subject
     yield _rate_row("valid calls, base", was.json_valid_rate_base, is_now.json_valid_rate_base)
-    yield _rate_row("valid calls, adapter", was.json_valid_rate_ft, is_now.json_valid_rate_ft)
-    yield "adapter less base", points(a.validity.delta), points(b.validity.delta), points(probe.validity_change)
+    yield _rate_row(f"valid calls, {subject}", was.json_valid_rate_ft, is_now.json_valid_rate_ft)
+    yield f"{subject} less base", points(a.validity.delta), points(b.validity.delta), points(probe.validity_change)
     yield _rate_row("wrong tool names, base", a.hallucination_rate_base, b.hallucination_rate_base)
-    yield _rate_row("wrong tool names, adapter", was.hallucination_rate, is_now.hallucination_rate)
+    yield _rate_row(f"wrong tool names, {subject}", was.hallucination_rate, is_now.hallucination_rate)
     for name, *rates in (
-        ("exact arguments, adapter", was.exact_arguments_ft, is_now.exact_arguments_ft),
-        ("strict schema, adapter", _adapter_rate(was.strict), _adapter_rate(is_now.strict)),
-        ("abstains, adapter", _adapter_rate(was.abstention), _adapter_rate(is_now.abstention)),
+        (f"exact arguments, {subject}", was.exact_arguments_ft, is_now.exact_arguments_ft),
+        (f"strict schema, {subject}", _adapter_rate(was.strict), _adapter_rate(is_now.strict)),
+        (f"abstains, {subject}", _adapter_rate(was.abstention), _adapter_rate(is_now.abstention)),
     ):
         # They are there only where the suite asks for them.
         if rates != [None, None]:
@@ -131,6 +133,7 @@ def to_json(diff: Diff) -> str:
     return json_text(
         {
             "schema_version": 1,
+            "compared": dict(zip("ab", diff.compared, strict=True)),
             "verdict": {"a": diff.a.verdict, "b": diff.b.verdict},
             "worse": diff.worse,
             "better": diff.better,

@@ -11,14 +11,15 @@ from typing import Literal
 from loracheck.report.html.parts import Span, compare
 from loracheck.results import CaseReport, ProbeReport
 from loracheck.scoring import Outcome
+from loracheck.scoring.evidence import Subject
 from loracheck.scoring.several import ExpectedCall
 
 Fate = Literal["broken", "mended", "wrong", "right"]
 
 # Broken cases come first in the table: they are what the reader came for.
 FATES: dict[Fate, str] = {
-    "broken": "broken by the adapter",
-    "mended": "mended by the adapter",
+    "broken": "broken by the {subject}",
+    "mended": "mended by the {subject}",
     "wrong": "wrong in both",
     "right": "right in both",
 }
@@ -115,19 +116,19 @@ def _kinds(case: CaseReport) -> Iterable[str]:
     yield f"adapter-{case.ft.outcome}"
 
 
-def choices(table: Sequence[CaseView]) -> dict[str, list[tuple[str, str, int]]]:
+def choices(table: Sequence[CaseView], subject: Subject = "adapter") -> dict[str, list[tuple[str, str, int]]]:
     """The lines of the filter by group: kind, label and count; only those that find something."""
     counts = Counter(kind for view in table for kind in view.kinds.split())
     names = OUTCOME_NAMES.items()
     groups: dict[str, dict[str, str]] = {
-        "What the adapter did": {
-            **{str(fate): label for fate, label in FATES.items()},
+        f"What the {subject} did": {
+            **{str(fate): label.format(subject=subject) for fate, label in FATES.items()},
             "differs": "any other answer",
             "arguments": "lost the right arguments",
             "abstain": "no call expected",
         },
-        "Base → adapter": {f"{was}-{is_now}": f"{old} → {new}" for was, old in names for is_now, new in names},
-        "Adapter": {f"adapter-{outcome}": name for outcome, name in names},
+        f"Base → {subject}": {f"{was}-{is_now}": f"{old} → {new}" for was, old in names for is_now, new in names},
+        subject.capitalize(): {f"adapter-{outcome}": name for outcome, name in names},
         "Base": {f"base-{outcome}": name for outcome, name in names},
     }
     return {
