@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from gguf import GGMLQuantizationType, GGUFWriter
+from gguf.quants import quantize
 
+from loracheck import checking
 from loracheck.cases.suite import AdapterEntry
 from loracheck.checking import check
 from loracheck.engine import AdapterUse, Fingerprint, NullAdapter, Trace
+from loracheck.engine.architectures import why_not_known
 from loracheck.engine.fake import FakeEngine
+from loracheck.engine.identity import llama_cpp_version
 from loracheck.errors import AdapterError, ModelError, NoEffectError
 from loracheck.files import sha256_of
 from loracheck.plan import read
+from loracheck.probes import words_of
 from loracheck.store import Store
-from models.factory import lora_tensors, write_adapter, write_model
+from models.factory import lora_tensors, model_tensors, write_adapter, write_model
 from suite_factory import CHAT_TEMPLATE, Files, call, failing_from, make_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from loracheck.cases.suite import Suite
@@ -128,7 +136,7 @@ def test_each_model_is_loaded_once_and_the_proof_comes_before_the_candidate_answ
     assert engine.loaded == ["base.gguf", "candidate.gguf"]
     assert engine.done == [
         ("fingerprint", "base"), ("answers", "base"), ("answers", "base again"),
-        ("fingerprint", "no adapter"), ("fingerprint", "adapter"),
+        ("fingerprint", "adapter"), ("fingerprint", "no adapter"),
         ("answers", "adapter"), ("answers", "null 1/2"), ("answers", "null 2/2"),
     ]  # fmt: skip
 
@@ -266,6 +274,144 @@ def test_what_is_wrong_with_either_template_is_told_with_its_file(two: Two, tmp_
     assert [warning.split(":")[0] for warning in warnings] == [str(path) for path in both]
 
 
+# The base, quantized
+
+
+@pytest.fixture
+def made(two: Two, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, str, bool]]:
+    """What was quantized, to what, and whether for this run alone; the candidate's file comes out."""
+    orders: list[tuple[Path, str, bool]] = []
+
+    @contextmanager
+    def quantized(model: Path, to: str, *, no_cache: bool, **_: Any) -> Iterator[Path]:
+        orders.append((model, to, no_cache))
+        yield two.candidate
+
+    monkeypatch.setattr(checking, "quantized", quantized)
+    return orders
+
+
+def test_the_base_is_quantized_and_checked_with_its_own_adapters_on(
+    two: Two, made: list[tuple[Path, str, bool]], tmp_path: Path
+) -> None:
+    sft = write_adapter(tmp_path / "sft.gguf", lora_tensors(seed=1))
+    suite = two.suite().without_candidate().with_models(base_adapters=[AdapterEntry(gguf=sft)])
+    engine = OneModel()
+    report = check(suite.with_defaults(quantize="q4_k_m"), engine=engine)
+    assert made == [(two.base, "Q4_K_M", True)]
+    assert engine.done == [
+        ("fingerprint", "base"), ("answers", "base"), ("fingerprint", "candidate"), ("answers", "candidate"),
+    ]  # fmt: skip
+    recorded = report.provenance
+    assert recorded.compared == ("base.gguf as Q4_K_M + sft.gguf", "base.gguf + sft.gguf")
+    assert recorded.candidate is not None
+    assert recorded.candidate.sha256 == sha256_of(two.candidate)
+    assert [adapter.path for adapter in recorded.base_adapters] == [str(sft)]
+    assert report.judged[0].comparison.split is None
+
+
+def test_an_adapter_on_the_quantized_base_is_split_three_ways_with_each_view_asked_once(
+    two: Two, made: list[tuple[Path, str, bool]]
+) -> None:
+    valid = {"base": 20, "no adapter": 19, "unquantized": 18, "adapter": 16}
+
+    def reply(view: View, prompt: Prompt) -> str:
+        return failing_from(valid[view.name] + 1)(prompt) if view.name in valid else "no idea"
+
+    engine = OneModel(reply)
+    suite = two.suite(adapted=True, cases=20).without_candidate().with_defaults(quantize="Q4_0")
+    (_, probe) = check(suite.with_nulls(1), engine=engine).probes
+    assert made
+    assert engine.loaded == ["base.gguf", "candidate.gguf"]
+    assert [view for what, view in engine.done if what == "answers"] == [
+        "base", "unquantized", "adapter", "null 1/1", "no adapter",
+    ]  # fmt: skip
+    evidence = probe.comparison
+    split = evidence.split
+    assert split is not None
+    costs = (split.quantization, split.adapter, split.both)
+    assert [round(cost.validity_delta or 0, 2) for cost in costs] == [-0.05, -0.1, -0.2]
+    assert [cost.paired.lost for cost in costs if cost.paired] == [1, 2, 4]
+    assert (split.both.validity_delta, evidence.subject) == (evidence.validity_delta, "adapter")
+    rows = {row.name: row for row in words_of(probe.kind).rows(probe)}
+    assert rows["quantizing alone"].change == "-5.0 pt"
+    assert (rows["adapter alone"].adapter, rows["adapter alone"].limit) == ("90.0%", "valid calls: 2 lost, 0 gained")
+    assert rows["both together"].change == rows["valid calls"].change
+
+
+def test_an_adapter_that_does_nothing_is_told_on_the_quantized_base_too(
+    two: Two, made: list[tuple[Path, str, bool]]
+) -> None:
+    class Dead(OneModel):
+        def fingerprint(self, view: View, text: str) -> Fingerprint:
+            return Fingerprint(view.model.name, finite=True)
+
+    suite = two.suite(adapted=True).without_candidate().with_defaults(quantize="Q4_0")
+    with pytest.raises(NoEffectError, match="the adapter has no effect"):
+        check(suite, engine=Dead())
+    assert made
+
+
+def test_what_is_wrong_with_the_input_is_said_before_anything_is_quantized(
+    two: Two, made: list[tuple[Path, str, bool]], tmp_path: Path
+) -> None:
+    other = write_model(tmp_path / "qwen.gguf", architecture="qwen2")
+    suite = replace(two, base=other).suite(adapted=True).without_candidate().with_defaults(quantize="Q4_0")
+    with pytest.raises(AdapterError, match="the adapter is for llama"):
+        check(suite, engine=OneModel())
+    assert made == []
+
+
+def test_a_quantized_model_is_kept_where_answers_are(
+    two: Two, made: list[tuple[Path, str, bool]], tmp_path: Path
+) -> None:
+    suite = two.suite().without_candidate().with_defaults(quantize="Q4_0")
+    with Store(tmp_path / "answers.sqlite") as store:
+        check(suite, engine=OneModel(), store=store)
+    assert made == [(two.base, "Q4_0", False)]
+
+
+def test_requantizing_is_a_warning(two: Two, made: list[tuple[Path, str, bool]], tmp_path: Path) -> None:
+    base = write_quantized(tmp_path / "quantized.gguf")
+    suite = replace(two, base=base).suite().without_candidate().with_defaults(quantize="Q4_0")
+    assert made == []
+    warnings = check(suite, engine=OneModel()).warnings
+    assert any("already quantized (Q8_0)" in warning for warning in warnings)
+
+
+def write_quantized(path: Path) -> Path:
+    kind = GGMLQuantizationType.Q8_0
+    writer = GGUFWriter(path, "llama")
+    writer.add_type("model")
+    writer.add_token_list([f"<{number}>" for number in range(100)])
+    for name, data in model_tensors().items():
+        writer.add_tensor(name, quantize(data.astype(np.float32), kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+# What llama.cpp knows
+
+
+@pytest.mark.skipif(not llama_cpp_version(), reason="llama.cpp is not installed")
+def test_an_architecture_that_llama_cpp_does_not_know_is_told_before_the_base_answers(
+    two: Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loracheck.engine.child._Child", lambda *_: pytest.fail("llama.cpp was started"))
+    for known in (two.base, write_model(tmp_path / "qwen.gguf", architecture="qwen2")):
+        assert why_not_known(known) is None
+    strange = write_model(tmp_path / "strange.gguf", architecture="quagga3")
+    with pytest.raises(
+        ModelError, match=r"strange\.gguf: the installed llama\.cpp does not know the archit.*'quagga3'"
+    ):
+        check(replace(two, candidate=strange).suite())
+    with pytest.raises(ModelError, match=r"strange\.gguf: the installed llama\.cpp does not know"):
+        check(replace(two, base=strange).suite())
+
+
 # Drift
 
 TRACE = Trace((1,), (1,), ((1, 2), (2, 1)), ((-0.1, -2.0), (-0.2, -2.0)), ("a", ""))
@@ -311,10 +457,6 @@ def test_drift_can_be_switched_off(two: Two) -> None:
 
 
 def write_other_vocabulary(path: Path, words: list[str]) -> None:
-    from gguf import GGUFWriter
-
-    from models.factory import model_tensors
-
     writer = GGUFWriter(path, "llama")
     writer.add_type("model")
     writer.add_token_list(words)

@@ -72,7 +72,7 @@ class _Proof:
     def look_at(self, model: Path) -> None:
         """What the views of a model file compute; NoEffectError when that is nothing new."""
         views = self._plan.views
-        seen = [view for view in (views.base, views.bare, views.tuned) if view.model == model]
+        seen = [view for view in (views.base, views.tuned, views.bare) if view.model == model]
         if all(view in self._digests for view in seen):
             return
         for view in seen:

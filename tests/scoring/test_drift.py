@@ -39,7 +39,8 @@ def values_in(text: str, *calls: dict[str, Any]) -> list[str]:
 def test_views_that_expect_the_same_have_no_drift_and_nothing_moved() -> None:
     drift = measure_drift([read('{"name": "f", "arguments": {"q": "cats"}}', [{"arguments": {"q": "cats"}}])])
     assert drift is not None
-    assert drift.kl_format == drift.kl_values == drift.changed_format == drift.changed_values == 0.0
+    assert drift.kl_format == drift.kl_values == drift.changed_format == drift.changed_values == drift.changed == 0.0
+    assert drift.worst_format == drift.worst_values == 0.0
     assert drift.moved == ()
 
 
@@ -52,7 +53,10 @@ def test_a_change_inside_a_value_is_told_from_one_in_the_format() -> None:
     assert in_name is not None
     assert (in_value.changed_values, in_value.changed_format) == (0.25, 0.0)
     assert (in_name.changed_values, in_name.changed_format) == (0.0, pytest.approx(1 / (len(text) - 4 + 1)))
+    assert in_value.changed == in_name.changed == 1 / (len(text) + 1)
+    assert (in_value.worst_format, in_name.worst_values) == (0.0, 0.0)
     (moved,) = in_value.moved
+    assert in_value.worst_values == moved.kl > 0
     assert (moved.case, moved.token, moved.kind, moved.base_top, moved.ft_top) == (("c1", "c", "value", "c", "d"))
 
 

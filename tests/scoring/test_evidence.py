@@ -10,6 +10,7 @@ from loracheck.scoring import Evidence, Limits, NullSample, Trial, judge
 from loracheck.scoring.evidence import (
     Abstention,
     Certainty,
+    Cost,
     DialectUse,
     Drift,
     Flips,
@@ -18,6 +19,8 @@ from loracheck.scoring.evidence import (
     PairedTest,
     Power,
     SeveralCalls,
+    Split,
+    TemplatesDiffer,
 )
 from loracheck.scoring.several import ExpectedCall, match_calls
 
@@ -52,12 +55,17 @@ def whole():
     trials = [Trial(valid, valid), Trial(valid, silent), Trial(silent, silent, expects_call=False)]
     samples = {0.5: NullSample((0, 1), 4), 1.0: NullSample((0, 0), 4)}
     flips = Flips(answers=0.5, outcomes=0.25, cases=4, width=2)
-    judged = judge(trials, samples=samples, limits=EVERY_LIMIT, flips=flips, nulls_on_cases=True).evidence
+    judged = judge(
+        trials, samples=samples, limits=EVERY_LIMIT, flips=flips, nulls_on_cases=True, subject="candidate"
+    ).evidence
     return judged.model_copy(
         update={
             "null": judged.null.model_copy(update={"on": "sentinels", "match": "scale"}),
             "drift": Drift(cases=1, positions=2, kl_format=0.5, changed_format=1.0, moved=(Moved(**MOVED),)),
             "dialect": DialectUse(name="json", title="plain JSON", why="told so", ft_drift={"hermes": 2}, message="m"),
+            "split": Split(both=Cost(num_cases=2, validity_delta=-0.5)),
+            "no_drift": "the vocabularies differ",
+            "templates": TemplatesDiffer(prompts=1, cases=2, case="a", position=3, base="x", ft="y"),
             "weight": 2.0,
             "allowed_tools": ("a", "b"),
             "non_finite_inputs": {"raw": "nan", "score": 0.5},

@@ -415,6 +415,7 @@ def test_the_evidence_carries_the_names_of_the_report():
         "grade": "may_be_chance",
         "hallucination_rate_base": 0.0,
         "limits": asdict(Limits()),
+        "subject": "adapter",
         "weight": 1.0,
     }
 

@@ -18,7 +18,7 @@ from loracheck.scoring import Calibration, Limits, NullSample, Trial, judge
 from loracheck.scoring.calibrate import unless_base_falls_short, unless_saturated
 from loracheck.scoring.dialects import DIALECTS
 from loracheck.scoring.drift import ReadAnswer, measure_drift
-from loracheck.scoring.evidence import Cost, DialectUse, Drift, Flips, Rates, Split, TemplatesDiffer
+from loracheck.scoring.evidence import Cost, DialectUse, Drift, Flips, Rates, Split, Subject, TemplatesDiffer
 from loracheck.scoring.outcome import differs_at
 from loracheck.scoring.statistics import pair
 from loracheck.scoring.verdict import measure, paired_test
@@ -27,7 +27,7 @@ from loracheck.text import cut
 _TEMPLATE_LETTERS = 80
 
 # Evidence that no limit looks at.
-_BESIDE = ("subject", "split", "drift", "no_drift", "templates", "dialect", "weight", "allowed_tools")
+_BESIDE = ("split", "drift", "no_drift", "templates", "dialect", "weight", "allowed_tools")
 
 
 class ToolUseProbe(Probe[ToolUseEntry]):
@@ -63,12 +63,12 @@ class ToolUseProbe(Probe[ToolUseEntry]):
             cases,
             limits=entry.limits,
             seed=views.seed,
+            subject=views.subject,
             flips=_flips(step, cases, answers, views, read(views.again)) if views.again else None,
             samples=samples,
             nulls_on_cases=step.nulls is not None and step.nulls.sentinels is None,
             no_calibration_why=_why_no_nulls(step, views),
             beside={
-                "subject": views.subject,
                 "split": _split(cases, read(views.bare), read(views.unquantized)) if views.unquantized else None,
                 "drift": _drift(
                     cases, *(answers.of(view, step.prompts.of(view)) for view in (views.base, views.tuned))
@@ -90,6 +90,7 @@ class ToolUseProbe(Probe[ToolUseEntry]):
             report.cases,
             limits=replace(evidence.limits, **limits),
             seed=seed,
+            subject=evidence.subject,
             flips=evidence.flips,
             nulls_on_cases=null.on == "cases",
             samples={float(name.removeprefix("rank_")): sample for name, sample in null.samples.items()},
@@ -146,6 +147,7 @@ def _judged(
     *,
     limits: Limits,
     seed: int,
+    subject: Subject,
     flips: Flips | None,
     samples: Mapping[float, NullSample],
     nulls_on_cases: bool,
@@ -163,6 +165,7 @@ def _judged(
         nulls_on_cases=nulls_on_cases,
         limits=limits,
         flips=flips,
+        subject=subject,
         seed=seed,
     )
     null = judgement.evidence.null.model_copy(update=nulls)

@@ -34,6 +34,7 @@ from loracheck.scoring.evidence import (
     PairedTest,
     PairedTests,
     SeveralCalls,
+    Subject,
 )
 from loracheck.scoring.limits import LimitCheck, Limits, missed_in_words, percent
 from loracheck.scoring.outcome import Reading
@@ -77,6 +78,7 @@ def judge(
     nulls_on_cases: bool = False,
     limits: Limits = _DEFAULT_LIMITS,
     flips: Flips | None = None,
+    subject: Subject = "adapter",
     seed: int = 0,
 ) -> Judgement:
     """Judge the ft view against the base view.
@@ -104,6 +106,7 @@ def judge(
             **_accuracy(trials, asked),
             "power": power_of(asked, limits, flips),
             "flips": flips,
+            "subject": subject,
             "limits": limits,
         }
     )
@@ -283,12 +286,12 @@ def _message(evidence: Evidence, z: float | None, missed: list[str]) -> str:
     if base is not None and ft is not None and delta is not None:
         nulls = f"no calibration: {evidence.null.why}" if z is None else f"z {z:+.1f} against null adapters"
         message = (
-            f"adapter {percent(ft)} valid, base {percent(base)}, delta {100 * delta:+.1f} points, "
+            f"{evidence.subject} {percent(ft)} valid, base {percent(base)}, delta {100 * delta:+.1f} points, "
             f"{percent(evidence.hallucination_rate or 0.0)} wrong tool names, {nulls}"
         )
     elif (quiet := evidence.abstention) and quiet.ft is not None and quiet.base is not None:
         message = (
-            f"no case asks for a call; adapter makes none in {percent(quiet.ft)} of the cases, "
+            f"no case asks for a call; {evidence.subject} makes none in {percent(quiet.ft)} of the cases, "
             f"base in {percent(quiet.base)}"
         )
     else:
