@@ -15,6 +15,7 @@ import yaml
 from loracheck import checking
 from loracheck.engine.fake import FakeEngine
 from loracheck.store import Store, store_path
+from models.factory import write_model
 from suite_factory import SEARCH, answering, call, failing_from, write_files
 
 if TYPE_CHECKING:
@@ -303,6 +304,20 @@ def test_over_a_suite(loracheck):
         encoding="utf-8",
     )
     run("tests").assert_outcomes(passed=6)
+
+
+def test_a_mark_names_a_candidate_and_a_failure_names_both_files(run: Any, project: pytest.Pytester) -> None:
+    extra = [("add_string", "general.basename", "merged")]
+    write_model(project.path / "merged.gguf", extra=extra)
+    marked = MARKED.replace('suite="tools.yaml"', 'base="base.gguf", candidate="merged.gguf", cases="my.jsonl"')
+    project.makepyfile(test_tools=marked)
+    lines = "\n".join(json.dumps(case(number)) for number in (1, 2))
+    (project.path / "my.jsonl").write_text(lines, encoding="utf-8")
+    result = run(engine=FakeEngine(lambda view, _: call() if view.name == "base" else "no"))
+    result.assert_outcomes(failed=3)
+    result.stdout.fnmatch_lines(
+        ["the candidate breaks this case: valid to no_call", "candidate: no", "checked: merged.gguf against base.gguf"]
+    )
 
 
 def test_cases_may_be_a_pack(project: pytest.Pytester) -> None:

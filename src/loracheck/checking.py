@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from loracheck.ask import Progress, ask
 from loracheck.cases.suite import Suite
@@ -17,6 +18,7 @@ from loracheck.errors import InputError, ModelError
 from loracheck.files import sha256_of
 from loracheck.judge import judge
 from loracheck.plan import Plan, read
+from loracheck.probes.probe import Step
 from loracheck.progress import QuietProgress
 from loracheck.quantized import quantized, requantizing
 from loracheck.results import Report
@@ -85,16 +87,10 @@ def _confirm_known(plan: Plan) -> None:
 def planned(suite: Suite, store: Store, engine: Engine | None = None) -> Iterator[str]:
     """What a check of the suite would ask, in lines to read; nothing is loaded, and nothing is asked."""
     plan = read(suite, store)
+    if engine is None:
+        _confirm_known(plan)
     known = StoredEngine(store, engine or ChildEngine(plan.settings))
-    for model, used in plan.formats.items():
-        yield f"model    {model}"
-        yield f"dialect  {used.asked.name}: {used.asked.why}"
-        if plan.views.read_as:
-            yield f"read as  {plan.views.read_as}"
-        if thinking := used.template and used.template.thinking:
-            yield f"thinking {'on' if thinking.on else 'off'}"
-    if plan.views.no_drift:
-        yield f"no drift {plan.views.no_drift}"
+    yield from _formats(plan)
     yield from (f"warning  {warning}" for warning in plan.warnings)
     for questions in plan.questions:
         # A model that is yet to be quantized has answered nothing.
@@ -110,14 +106,33 @@ def planned(suite: Suite, store: Store, engine: Engine | None = None) -> Iterato
         )
         yield from (f"         {use} at scale {use.scale:g}" for use in questions.view.adapters)
     for step in plan.steps:
-        for model, prompts in step.prompts.by_model.items():
-            if model != plan.views.base.model and step.prompts.are_alike:
-                continue
-            whose = "" if step.prompts.are_alike else f" for {model}"
-            yield f"probe    {step.entry.name} ({step.entry.kind}): {len(prompts)} cases{whose}"
-            for prompt in prompts:
-                yield f"case     {prompt.id}, at most {prompt.max_new_tokens} new tokens"
-                yield from (f"    {line}" for line in prompt.text.split("\n"))
+        yield from _cases(step, plan.views.base.model)
+
+
+def _formats(plan: Plan) -> Iterator[str]:
+    """How each model file is asked, and read."""
+    for model, used in plan.formats.items():
+        yield f"model    {model}"
+        yield f"dialect  {used.asked.name}: {used.asked.why}"
+        if plan.views.read_as:
+            yield f"read as  {plan.views.read_as}"
+        if thinking := used.template and used.template.thinking:
+            yield f"thinking {'on' if thinking.on else 'off'}"
+    if plan.views.no_drift:
+        yield f"no drift {plan.views.no_drift}"
+
+
+def _cases(step: Step[Any], base: Path) -> Iterator[str]:
+    """Every prompt as the base is asked it, and as the candidate is where that is another."""
+    alike = step.prompts.are_alike
+    for model, prompts in step.prompts.by_model.items():
+        if alike and model != base:
+            continue
+        whose = "" if alike else f" for {model}"
+        yield f"probe    {step.entry.name} ({step.entry.kind}): {len(prompts)} cases{whose}"
+        for prompt in prompts:
+            yield f"case     {prompt.id}, at most {prompt.max_new_tokens} new tokens"
+            yield from (f"    {line}" for line in prompt.text.split("\n"))
 
 
 @contextmanager

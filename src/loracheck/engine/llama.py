@@ -98,7 +98,9 @@ class _Model:
         forget_log()
         self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
         if not self._model:
-            raise EngineError(f"{path}: llama.cpp could not load the model\n{last_words()}")
+            words = last_words()
+            error = ModelError if "unknown model architecture" in words else EngineError
+            raise error(f"{path}: llama.cpp could not load the model\n{words}")
         if llama_cpp.llama_model_has_encoder(self._model):
             self.close()
             raise ModelError(f"{path}: an encoder-decoder model; loracheck needs a decoder-only one")

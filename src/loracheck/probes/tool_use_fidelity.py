@@ -38,7 +38,7 @@ class ToolUseProbe(Probe[ToolUseEntry]):
         base, tuned = prompts.of(views.base), prompts.of(views.tuned)
         drifts = views.no_drift is None
         questions = [
-            Questions(views.base, base, traced=drifts),
+            Questions(views.base, base, traced=drifts or views.again is not None),
             Questions(views.tuned, tuned, follows=base if drifts else ()),
         ]
         if views.again:
