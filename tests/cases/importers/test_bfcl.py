@@ -194,6 +194,15 @@ def test_an_answer_that_is_no_call_has_a_reason(tmp_path: Path, truth: Any) -> N
     assert skipped.reason == "an accepted answer that is no call"
 
 
+def test_an_accepted_answer_that_its_own_function_does_not_take_has_a_reason(tmp_path: Path) -> None:
+    """A variable's name where an array should be: without it, an empty array would be what is expected."""
+    write_lines(tmp_path / "possible_answer_q.json", answer("simple_0", {"fit": {"x": ["data['sales']"]}}))
+    fit = {"name": "fit", "parameters": {"type": "dict", "properties": {"x": {"type": "array"}}, "required": ["x"]}}
+    (skipped,) = read_bfcl(write_lines(tmp_path / "q.json", record(function=[fit])))
+    assert not isinstance(skipped, Taken)
+    assert skipped.reason == "an accepted answer that its own function does not take"
+
+
 @pytest.mark.skipif(not REAL.is_file(), reason="the leaderboard's own lines are not here")
 def test_every_line_of_the_leaderboards_sample_is_used() -> None:
     imported = list(read_bfcl(read_text_file(REAL)))

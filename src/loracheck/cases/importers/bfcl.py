@@ -106,6 +106,9 @@ def _choice(values: Any, schema: Any) -> Any:
     if _below(schema, "type") == "array":
         # No other value could be a valid argument, and beside it the lists would not read as a choice.
         options = [option for option in options if isinstance(option, list | None)]
+        if values and not options:
+            # The name of a variable, say. Without it, an empty array would be expected.
+            raise UnusableError("an accepted answer that its own function does not take")
     return options
 
 
