@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.toy_context import BLOCK, END, N_VOCAB, ToyContext, answer_alone, logits_after
 from loracheck.engine.decode import Finished, Followed, Job, decode_greedy
 from loracheck.engine.rows import Rows
+from loracheck.engine.sampling import Sampling, Try
 from loracheck.engine.trace import expectation
 from loracheck.errors import EngineError
 
@@ -142,6 +143,51 @@ def test_prompts_with_nothing_in_common_do_not_use_the_trunk() -> None:
     decode(ctx, make_jobs([(number,) * 9 for number in range(5)]))
     assert ctx.prompt_tokens_read == 5 * 9
     assert ctx.streams[ctx.trunk] == []
+
+
+def tries_at(prompt: Sequence[int], count: int, first_index: int = 0, limit: int = 12) -> list[Job]:
+    """A greedy answer and as many tries; the toy model is sure of itself, so they need some heat."""
+    text = str(prompt)
+    greedy = Job(first_index, text, tuple(prompt), limit)
+    samplers = [Try(Sampling(temperature=3.0), 0, number).sampler(text) for number in range(count)]
+    return [greedy, *(replace(greedy, index=first_index + 1 + n, sampler=each) for n, each in enumerate(samplers))]
+
+
+@given(prompt_sets(), st.integers(1, 9), st.sampled_from([None, Rows(1, 1), Rows(2, 1), Rows(4, 2)]), st.booleans())
+def test_every_try_is_the_one_that_is_drawn_alone(
+    prompts: list[list[int]], width: int, rows: Rows | None, share: bool
+) -> None:
+    def jobs() -> list[Job]:
+        return [job for place, prompt in enumerate(prompts) for job in tries_at(prompt, 4, 5 * place)]
+
+    ctx = ToyContext(width, n_ctx=40, rows=rows)
+    answers = decode(ctx, jobs(), share=share)
+    assert answers == {job.index: answer_alone(job.tokens, 12, ctx.n_ctx, job.sampler) for job in jobs()}
+    assert all(not held for held in ctx.streams[:width])
+
+
+def test_tries_differ_and_share_one_reading_of_their_prompt() -> None:
+    ctx, apart = ToyContext(width=3), ToyContext(width=3)
+    answers = decode(ctx, tries_at(PREFIX, 7))
+    assert decode(apart, tries_at(PREFIX, 7), share=False) == answers
+    assert len({tokens for tokens, _ in answers.values()}) > 4
+    assert (ctx.prompt_tokens_read, apart.prompt_tokens_read) == (len(PREFIX), 8 * len(PREFIX))
+
+
+def test_tries_at_a_prompt_that_others_begin_like_read_nothing_twice() -> None:
+    longer = (*PREFIX, 1, *PREFIX)
+    ctx = ToyContext()
+    decode(ctx, [*tries_at(longer, 3), *tries_at(PREFIX, 3, 4), *tries_at((2, 2), 3, 8)])
+    whole_blocks = len(PREFIX) - len(PREFIX) % BLOCK
+    assert ctx.prompt_tokens_read == len(PREFIX) + 2 + len(longer) - whole_blocks
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("after", [1, len(PREFIX) + 2])
+def test_numbers_that_are_none_end_a_try_with_the_same_error(value: float, after: int) -> None:
+    (_, tried) = tries_at(PREFIX, 1)
+    with pytest.raises(EngineError, match=f"the model computed {value} instead of a number"):
+        decode(SpoiltContext(value, after), [tried], end=-1)
 
 
 def finished(ctx: ToyContext, jobs: Sequence[Job]) -> dict[int, Finished]:

@@ -11,7 +11,10 @@ import pytest
 from loracheck.demo import adapter_file
 from loracheck.engine import AdapterUse, Prompt, Settings, View
 from loracheck.engine.rows import default_width, rows_of
+from loracheck.engine.sampling import Sampling, Try
+from loracheck.engine.stored import StoredEngine
 from loracheck.models.model import read_model_header
+from loracheck.store import Store
 from real import BARE, BASE, TUNED, demo_prompts, needs_model
 
 if TYPE_CHECKING:
@@ -79,6 +82,54 @@ def assert_that_nothing_depends_on_the_batch(model: Path, view: View, prompts: l
     assert run(model, view, shuffled, share=False) == together
     for prompt in (prompts[3], prompts[-1]):
         assert run(model, view, [prompt]) == {prompt.id: together[prompt.id]}
+
+
+def tried(prompts: list[Prompt], tries: int) -> list[Prompt]:
+    """Each prompt with its tries; ids tell them apart."""
+    sampling = Sampling(temperature=0.7)
+    return [
+        replace(prompt, id=f"{prompt.id} {number}", attempt=None if number is None else Try(sampling, 0, number))
+        for prompt in prompts
+        for number in (None, *range(tries))
+    ]
+
+
+@pytest.mark.parametrize("model", ["Q4_1", "Q8_0"], indirect=True)
+def test_a_try_is_the_same_alone_together_reversed_and_with_or_without_sharing(model: Path) -> None:
+    assert_that_no_try_depends_on_the_batch(model, TUNED, demo_prompts(3, 8))
+
+
+@pytest.mark.qwen
+def test_a_try_on_the_second_model_too(qwen_model: Path) -> None:
+    view = View("adapter", qwen_model, (AdapterUse(adapter_file("qwen-terse")),))
+    prompts = [Prompt(text, text, 9) for text in ("Name a colour.", "Once upon a time")]
+    assert_that_no_try_depends_on_the_batch(qwen_model, view, prompts)
+
+
+def assert_that_no_try_depends_on_the_batch(model: Path, view: View, prompts: list[Prompt]) -> None:
+    asked = tried(prompts, 5)
+    together = run(model, view, asked)
+    assert len({answer.tokens for answer in together.values()}) > 2 * len(prompts), "the tries differ"
+    assert run(model, view, asked[::-1], share=False) == together
+    for prompt in (asked[0], asked[5], asked[-2]):
+        assert run(model, view, [prompt]) == {prompt.id: together[prompt.id]}
+    greedy = [prompt for prompt in asked if prompt.attempt is None]
+    assert run(model, view, greedy) == {prompt.id: together[prompt.id] for prompt in greedy}
+
+
+def test_tries_that_are_stored_are_gone_on_with_and_come_out_as_in_one_go(cache_folder: Path) -> None:
+    from loracheck.engine.llama import LlamaEngine
+
+    asked = tried(demo_prompts(2, 6), 4)
+    with LlamaEngine(Settings(n_ctx=1024)) as engine, Store(cache_folder / "answers.sqlite") as store:
+        in_one_go = dict(engine.answer(TUNED, asked))
+        kept = StoredEngine(store, engine)
+        some = dict(kept.answer(TUNED, asked[3:7]))
+        rest = dict(kept.answer(TUNED, asked))
+        assert [rest[index].stored for index in range(len(asked))] == [3 <= index < 7 for index in range(len(asked))]
+        assert rest == in_one_go
+        assert [some[index] for index in range(4)] == [in_one_go[index] for index in range(3, 7)]
+        assert all(answer.stored for _, answer in kept.answer(TUNED, asked))
 
 
 @pytest.mark.parametrize("model", FORMATS, indirect=True)

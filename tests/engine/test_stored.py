@@ -14,6 +14,7 @@ from loracheck.checking import check
 from loracheck.engine import Completion, Identity, Prompt, Trace, View
 from loracheck.engine.fake import FakeEngine
 from loracheck.engine.identity import llama_identity
+from loracheck.engine.sampling import Sampling, Try
 from loracheck.engine.stored import StoredEngine
 from loracheck.errors import InputError
 from loracheck.plan import engine_settings
@@ -458,3 +459,21 @@ def test_traces_of_other_answers_are_kept_apart(path: Path, view: View) -> None:
         with Store(path) as store:
             list(StoredEngine(store, engine).answer(view, [replace(prompt, follow=follow)]))
     assert engine.known == [None, tuple(b"ab")]
+
+
+def test_each_try_is_kept_for_itself_and_the_greedy_answer_apart_from_all(files: Files, path: Path) -> None:
+    view, greedy = View("base", files.base), Prompt("a", "Hello", 500)
+    first, second = Try(Sampling(0.7), 0, 0), Try(Sampling(0.7), 0, 1)
+    drawn = [replace(greedy, attempt=attempt) for attempt in (first, second, replace(first, seed=1))]
+    drawn.append(replace(greedy, attempt=Try(Sampling(0.7, top_p=0.9), 0, 0)))
+    engine = FakeEngine(lambda _, prompt: str(prompt.attempt), name="toy")
+    with Store(path) as store:
+        stored = StoredEngine(store, engine)
+        assert [answer.text for _, answer in stored.answer(view, [greedy])] == ["None"]
+        asked = [greedy, *drawn]
+        texts = {index: answer.text for index, answer in stored.answer(view, asked)}
+        assert texts == {index: str(prompt.attempt) for index, prompt in enumerate(asked)}
+        assert len(engine.asked) == len(asked), "the greedy one only once"
+        again = dict(stored.answer(view, asked[::-1]))
+        assert [again[len(drawn) - index].text for index in texts] == list(map(str, (p.attempt for p in asked)))
+        assert len(engine.asked) == len(asked)

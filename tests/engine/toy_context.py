@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from loracheck.engine.sampling import Sampler
+
 N_VOCAB = 7
 END = 6
 BLOCK = 4
@@ -51,11 +53,12 @@ class ToyContext:
         self.rows_stepped = 0
         self._idle: set[int] = set()
         self._prompts: set[int] = set()
+        """The streams that hold a prompt to its end; the trunk does where more than one begin from it."""
 
     def forget(self, stream: int, start: int = 0) -> None:
         del self.streams[stream][start:]
         self._idle.discard(stream)
-        if not start:
+        if not start or stream == self.trunk:
             self._prompts.discard(stream)
 
     def rows(self, live: int) -> int:
@@ -75,8 +78,6 @@ class ToyContext:
         assert self.streams[stream] == list(tokens[:start]), "what the stream holds is not the start of this prompt"
         self.streams[stream] = list(tokens[:end])
         self.prompt_tokens_read += end - start
-        if stream == self.trunk:
-            assert end < len(tokens), "the trunk must leave something to read"
         if end < len(tokens):
             return None
         self._prompts.add(stream)
@@ -92,9 +93,9 @@ class ToyContext:
         return np.stack(rows)  # (end - start, n_vocab)
 
     def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
-        live = len(self._prompts)
-        assert len(tokens) == len(positions) == self.rows(live), "a step must have as many rows as its cases need"
-        assert all(stream < len(tokens) for stream in self._prompts), "a case is left out of the step"
+        cases = self._prompts - {self.trunk}
+        assert len(tokens) == len(positions) == self.rows(len(cases)), "a step must have as many rows as its cases need"
+        assert all(stream < len(tokens) for stream in cases), "a case is left out of the step"
         assert not self._idle, "a dummy token was left behind"
         for stream, (token, position) in enumerate(zip(tokens, positions, strict=True)):
             held = self.streams[stream]
@@ -111,11 +112,14 @@ class ToyContext:
         return logits_after(self.streams[stream])
 
 
-def answer_alone(tokens: Sequence[int], max_new_tokens: int, n_ctx: int) -> tuple[tuple[int, ...], bool]:
-    """What greedy decoding of one prompt by itself gives: the answer, and whether it was cut."""
+def answer_alone(
+    tokens: Sequence[int], max_new_tokens: int, n_ctx: int, sampler: Sampler | None = None
+) -> tuple[tuple[int, ...], bool]:
+    """What decoding of one prompt by itself gives, greedy without a sampler: the answer, and whether it was cut."""
     history, answer = list(tokens), []
     while True:
-        token = int(np.argmax(logits_after(history)))
+        logits = logits_after(history)
+        token = sampler(logits) if sampler else int(np.argmax(logits))
         if token == END:
             return tuple(answer), False
         answer.append(token)

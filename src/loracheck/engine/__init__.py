@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from loracheck.engine.sampling import Try
+
 __all__ = [
     "TIMEOUT",
     "AdapterUse",
@@ -96,11 +98,18 @@ class Prompt:
     """Another view's answer to be traced instead."""
     known: tuple[int, ...] | None = None
     """The view's own whole answer, where that is known: it is not generated again when another is to be traced."""
+    attempt: Try | None = None
+    """Which of several answers to draw; None for the greedy one. What is drawn is not traced."""
+
+    @property
+    def question(self) -> tuple[str, int, Try | None]:
+        """All that a view's answer depends on."""
+        return self.text, self.max_new_tokens, self.attempt
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A greedy answer. `truncated` means it was cut by its token limit or the context, not ended by the model."""
+    """An answer. `truncated` means it was cut by its token limit or the context, not ended by the model."""
 
     text: str
     tokens: tuple[int, ...]

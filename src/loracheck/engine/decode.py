@@ -1,4 +1,4 @@
-"""Batched greedy decoding whose answers do not depend on the batch.
+"""Batched decoding, greedy or drawn, whose answers do not depend on the batch.
 
 Floating-point kernels round differently for other numbers of rows, so the schedule never lets what a case gets depend
 on its neighbours:
@@ -6,7 +6,8 @@ on its neighbours:
 - a decode step has only numbers of rows that compute the same (rows.py), streams 0 and up without a hole; a stream
   without a case is fed a dummy token;
 - a prompt is read alone, in blocks that its own tokens decide (`block_ends`);
-- a prefix shared with other prompts is shared in whole blocks, so sharing changes no row count either.
+- a prefix shared with other prompts is shared in whole blocks, so sharing changes no row count either;
+- several tries at one prompt begin from the very same reading of it, and each draws with its own luck.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from loracheck.errors import EngineError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from loracheck.engine.sampling import Sampler
 
 _DUMMY_TOKEN = 0
 
@@ -63,6 +66,8 @@ class Job:
     """Another answer to be traced instead."""
     known: tuple[int, ...] | None = None
     """The answer, when there is none to be generated."""
+    sampler: Sampler | None = None
+    """Draws the tokens of its answer, one after another; None to take the likeliest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +154,14 @@ def _move_down(ctx: Context, slots: list[_Running | None], rows: int) -> None:
 def _advance(
     running: _Running, logits: NDArray[np.float32], is_end: Callable[[int], bool], n_ctx: int
 ) -> Finished | None:
-    """Take the likeliest token; the finished answer when that ends it, or when it is known."""
+    """Take the next token; the finished answer when that ends it, or when it is known."""
     job = running.job
     if job.follow is not None and job.known is not None:
         running.answer = list(job.known)
         return running.finished(truncated=False)
     token = _likeliest(logits, job)
+    if job.sampler is not None:
+        token = job.sampler(logits)
     if job.traced and job.follow is None:
         running.expected.append(expectation(logits))
     if is_end(token):
@@ -215,7 +222,8 @@ class _PromptReader:
     """Reads prompts into streams, each shared prefix once.
 
     The trunk stream always holds the first blocks of the last prompt. Prompts come in token order, so what one shares
-    with a later one it also shares with the next: one stream is enough to walk the whole prefix tree.
+    with a later one it also shares with the next: one stream is enough to walk the whole prefix tree. Where the next
+    prompt is the same once more, the trunk holds it to its end, and what it led to is kept.
     """
 
     def __init__(self, ctx: Context, ends_of: Callable[[Sequence[int]], list[int]], *, share: bool) -> None:
@@ -223,6 +231,8 @@ class _PromptReader:
         self._ends_of = ends_of
         self._share = share
         self._held: tuple[int, ...] = ()
+        self._led_to: NDArray[np.float32] | None = None
+        """The last position's logits, (n_vocab,), while the trunk holds a whole prompt."""
 
     def read(self, stream: int, tokens: tuple[int, ...], following: tuple[int, ...]) -> NDArray[np.float32]:
         """Make `stream` hold the prompt; its last position's logits, (n_vocab,)."""
@@ -230,18 +240,22 @@ class _PromptReader:
         start = self._grow_trunk(tokens, ends, following) if self._share else 0
         if start:
             self._ctx.copy(self._ctx.trunk, stream)
-        logits = read_blocks(self._ctx, stream, tokens, ends, start)
+        logits = self._led_to if start == len(tokens) else read_blocks(self._ctx, stream, tokens, ends, start)
         assert logits is not None
         return logits
 
     def _grow_trunk(self, tokens: tuple[int, ...], ends: list[int], following: tuple[int, ...]) -> int:
         """Bring the trunk to what this prompt shares with the last or the following one; its new length."""
+        if tokens == self._held:
+            return len(tokens)
         kept = _shared(tokens, ends, self._held)
         if kept < len(self._held):
             self._ctx.forget(self._ctx.trunk, kept)
-        length = max(kept, _shared(tokens, ends, following))
+        length = len(tokens) if tokens == following else max(kept, _shared(tokens, ends, following))
         if length > kept:
-            read_blocks(self._ctx, self._ctx.trunk, tokens, ends, kept, length)
+            logits = read_blocks(self._ctx, self._ctx.trunk, tokens, ends, kept, length)
+            # Whatever is read next takes their place.
+            self._led_to = None if logits is None else logits.copy()
         self._held = tokens[:length]
         return length
 

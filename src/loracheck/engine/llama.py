@@ -227,7 +227,8 @@ class _Model:
                 "shorten the prompt, or raise --n-ctx if the model allows it"
             )
         follow = Followed(prompt.follow.tokens, prompt.follow.candidates) if prompt.follow and self._can_cut else None
-        return Job(index, prompt.id, tokens, prompt.max_new_tokens, prompt.traced, follow, prompt.known)
+        sampler = prompt.attempt.sampler(prompt.text) if prompt.attempt else None
+        return Job(index, prompt.id, tokens, prompt.max_new_tokens, prompt.traced, follow, prompt.known, sampler)
 
     def _tokenize(self, text: str) -> tuple[int, ...]:
         """Special tokens written in the text are recognised; BOS is added where the model's metadata says so."""

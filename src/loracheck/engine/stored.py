@@ -79,7 +79,7 @@ class StoredEngine:
         """Nothing of its own is open."""
 
     def _about_prompts(self, view: View, prompts: Sequence[Prompt]) -> list[dict[str, Any]]:
-        return self._about(view, [{"prompt": prompt.text, "limit": prompt.max_new_tokens} for prompt in prompts])
+        return self._about(view, [_about_prompt(prompt) for prompt in prompts])
 
     def _about(self, view: View, asked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """All that each answer depends on."""
@@ -96,6 +96,11 @@ class StoredEngine:
         # A file written anew since it was hashed may or may not be what the engine has loaded.
         if self._store.is_on and not self._store.changed_files():
             self._store.put(kind, about, value)
+
+
+def _about_prompt(prompt: Prompt) -> dict[str, Any]:
+    drawn = {"try": asdict(prompt.attempt)} if prompt.attempt else {}
+    return {"prompt": prompt.text, "limit": prompt.max_new_tokens, **drawn}
 
 
 def _asks_for_trace(prompt: Prompt, completion: Completion) -> bool:
