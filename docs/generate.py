@@ -182,19 +182,25 @@ def _kind(annotation: Any, s: str = "") -> str:
 
 
 def _bounds(metadata: Iterable[Any]) -> Iterator[str]:
-    low = high = None
+    low = high = below = None
     for bound in metadata:
         match bound:
             case annotated_types.MinLen():
                 yield "not empty"
             case annotated_types.Gt():
                 yield f"above {bound.gt}"
+            case annotated_types.Lt():
+                below = bound.lt
             case annotated_types.Ge():
                 low = bound.ge
             case annotated_types.Le():
                 high = bound.le
     if low is not None:
         yield f"{low} or more" if high is None else f"{low} to {high}"
+    elif high is not None:
+        yield f"at most {high}"
+    if below is not None:
+        yield f"below {below}"
 
 
 def _default(field: FieldInfo) -> str:

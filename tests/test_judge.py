@@ -231,7 +231,7 @@ def test_a_limit_that_does_not_exist_is_named_with_those_that_do(files: Files) -
     report = check(make_suite(files), engine=answering())
     for spelled in ("assert_beauty_gte", "tools_intact.assert_beauty_gte", "", "tools_intact"):
         with pytest.raises(
-            ReportError, match=r"^no limit '.*'; there are assert_validity_delta_gte, .*_all_calls_gte$"
+            ReportError, match=r"^no limit '.*'; there are assert_validity_delta_gte, .*_pass_hat_k_delta_gte$"
         ):
             judge_again(report, {spelled: 1.0})
 

@@ -64,6 +64,11 @@ def check(
     parallel: int | None = None,
     flips: bool | None = None,
     drift: bool | None = None,
+    trials: int | None = None,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    top_k: int | None = None,
     seed: int | None = None,
     timeout: float = TIMEOUT,
     cache: bool = True,
@@ -105,6 +110,11 @@ def check(
         parallel=parallel,
         flips=flips,
         drift=drift,
+        trials=trials,
+        temperature=temperature,
+        top_p=top_p,
+        min_p=min_p,
+        top_k=top_k,
         seed=seed,
     )
     with user_store(no_cache=not cache) as store, notebook_or_terminal_progress(quiet=not progress) as bar:

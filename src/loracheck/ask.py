@@ -48,7 +48,9 @@ def ask(plan: Plan, engine: Engine, progress: Progress) -> Answers:
 def _prompts(plan: Plan, questions: Questions, answers: Answers) -> Iterator[Prompt]:
     """The prompts, with what is to be read beside answering them."""
     if not questions.follows:
-        yield from (replace(prompt, traced=questions.traced) for prompt in questions.prompts)
+        for prompt in questions.prompts:
+            # Drift is told by greedy answers alone.
+            yield replace(prompt, traced=questions.traced and prompt.attempt is None)
         return
     base = plan.views.base
     reader = having_heard_the_base(plan.views, plan.steps, answers).reader_of(base)

@@ -91,6 +91,8 @@ def planned(suite: Suite, store: Store, engine: Engine | None = None) -> Iterato
         _confirm_known(plan)
     known = StoredEngine(store, engine or ChildEngine(plan.settings))
     yield from _formats(plan)
+    if suite.defaults.trials:
+        yield f"tries    {suite.defaults.trials} at each case, temperature {suite.defaults.temperature:g}"
     yield from (f"warning  {warning}" for warning in plan.warnings)
     for questions in plan.questions:
         # A model that is yet to be quantized has answered nothing.

@@ -18,6 +18,7 @@ _NEEDED: dict[str, tuple[str, Callable[[CaseReport], bool]]] = {
     "assert_exact_arguments_gte": ("gold_arguments", lambda case: case.ft.arguments_correct is not None),
     "assert_abstention_gte": ("expect: no_call", lambda case: not case.expects_call),
     "assert_all_calls_gte": ("gold_calls", lambda case: case.gold_calls is not None),
+    "assert_pass_hat_k_delta_gte": ("several tries", lambda case: case.expects_call and bool(case.ft.tries)),
 }
 
 

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 from loracheck.cases.case import Case
 from loracheck.cases.load import find_bad_schema
 from loracheck.cases.suite import AdapterEntry, Defaults, Suite
-from loracheck.engine import AdapterUse, Prompt, Settings, View
+from loracheck.engine import AdapterUse, Prompt, Sampling, Settings, Try, View
 from loracheck.engine.identity import llama_cpp_version
-from loracheck.errors import CasesError, ModelError, NoEffectError
+from loracheck.errors import CasesError, ModelError, NoEffectError, SuiteError
 from loracheck.models import (
     GgufFile,
     LoraFile,
@@ -201,6 +201,7 @@ def _views(
         again=View("base again", base, own, width=_OTHER_WIDTH) if suite.defaults.flips else None,
         unquantized=View("unquantized", base, full) if suite.defaults.quantize and is_adapted else None,
         no_drift=no_drift,
+        attempts=_attempts(suite),
     )
 
 
@@ -251,6 +252,20 @@ def _confirm_schemas(suite: Suite) -> None:
             raise CasesError(f"{entry.name}: {complaint}")
 
 
+def _attempts(suite: Suite) -> tuple[Try | None, ...]:
+    """The tries that each case gets; at temperature 0 they are the greedy answer."""
+    defaults = suite.defaults
+    if defaults.trials is None or defaults.temperature is None:
+        for entry in suite.entries:
+            if entry.needs_tries:
+                raise SuiteError(f"{entry.name}: assert_pass_hat_k_delta_gte needs trials and a temperature")
+        return ()
+    if defaults.temperature == 0:
+        return (None,) * defaults.trials
+    sampling = Sampling(defaults.temperature, defaults.top_p, defaults.min_p, defaults.top_k)
+    return tuple(Try(sampling, defaults.seed, number) for number in range(defaults.trials))
+
+
 def engine_settings(defaults: Defaults) -> Settings:
     return Settings(
         n_ctx=defaults.n_ctx, threads=defaults.threads, gpu_layers=defaults.gpu_layers, parallel=defaults.parallel
@@ -283,12 +298,11 @@ def longest_answer(case: Case, defaults: Defaults, *, thinks: bool) -> int:
 
 def _merged(known: Questions, more: Questions) -> Questions:
     # Within one probe, too, cases may differ in nothing that the model gets to read.
-    merged: dict[tuple[str, int], tuple[Prompt, Prompt | None]] = {}
+    merged: dict[Any, tuple[Prompt, Prompt | None]] = {}
     for questions in (known, more):
         for prompt, asked_of_base in zip_longest(questions.prompts, questions.follows):
-            key = (prompt.text, prompt.max_new_tokens)
-            first, followed = merged.get(key, (prompt, None))
-            merged[key] = (first, followed or asked_of_base)
+            first, followed = merged.get(prompt.question, (prompt, None))
+            merged[prompt.question] = (first, followed or asked_of_base)
     follows = tuple(followed for _, followed in merged.values())
     return replace(
         known,
@@ -327,6 +341,7 @@ def _provenance(
         suite=suite.model_dump(mode="json"),
         seeds={
             "bootstrap": suite.defaults.seed,
+            **({"tries": suite.defaults.seed} if suite.defaults.trials else {}),
             "null": [seed for entry in suite.entries for seed in entry.seeds],
         },
         llama_cpp=llama_cpp_version(),

@@ -91,9 +91,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_CHECKS] = {}
     config.addinivalue_line(
         "markers",
-        "loracheck(suite, *, base, adapter, base_adapter, candidate, quantize, cases, tools): a test for each case "
-        "that the adapter, or the candidate, should not break, and one for the verdict. Relative paths start at the "
-        "test file's folder.",
+        "loracheck(suite, *, base, adapter, base_adapter, candidate, quantize, cases, tools, trials, temperature, "
+        "top_p, min_p, top_k): a test for each case that the adapter, or the candidate, should not break, and one for "
+        "the verdict. Relative paths start at the test file's folder.",
     )
 
 
@@ -141,6 +141,11 @@ def _suite(
     quantize: str | None = None,
     cases: AnyPath | None = None,
     tools: AnyPath | None = None,
+    trials: int | None = None,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    top_k: int | None = None,
 ) -> Suite:
     """The keywords mean what the options of `loracheck check` do; relative paths start at the folder."""
     from loracheck.errors import InputError
@@ -161,6 +166,11 @@ def _suite(
         cases=cases,
         tools=tools,
         folder=folder,
+        trials=trials,
+        temperature=temperature,
+        top_p=top_p,
+        min_p=min_p,
+        top_k=top_k,
     )
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, computed_fiel
 
 from loracheck.scoring import Evidence, Outcome, Reading
 from loracheck.scoring.certainty import GRADES
-from loracheck.scoring.evidence import Count, Number, Part
+from loracheck.scoring.part import Count, Number, Part
 from loracheck.scoring.several import ExpectedCall, Matched
 from loracheck.scoring.statistics import holm
 
@@ -47,6 +47,8 @@ class ViewAnswer(_Whole):
     """All its calls beside the case's gold_calls; None where the case has none."""
     cut_off_in_thinking: bool = False
     """The token limit came before the end of the thinking."""
+    tries: tuple[ViewAnswer, ...] = ()
+    """What came of asking the same several times, drawn at a temperature; beside the greedy answer, and not judged."""
 
     @property
     def reading(self) -> Reading:

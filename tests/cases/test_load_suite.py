@@ -72,6 +72,7 @@ def test_the_example_of_the_design_loads_as_written(write: Write, tmp_path: Path
         "seed": 0, "prompt": "chat", "max_new_tokens": 256, "n_ctx": 4096, "threads": 2, "gpu_layers": 0, "parallel": 8,
         "dialect": "auto", "schema_rules": "basic", "thinking": True, "template_args": {},
         "flips": False, "quantize": None, "template": "own", "drift": None,
+        "trials": None, "temperature": None, "top_p": 1.0, "min_p": 0.0, "top_k": 0,
     }  # fmt: skip
     nulls, tools = suite.entries
     assert isinstance(nulls, NullAdapterEntry)
@@ -134,7 +135,8 @@ def test_an_unknown_key_is_named_with_its_line_and_the_key_it_looks_like(write: 
     ("old", "new", "complaint"),
     [
         ("suite:", "suit:", ":4: suit: unknown key; did you mean 'suite'?"),
-        ("suite:", "entries:", ":4: entries: unknown key; take it out"),
+        # By its letters, and of all keys that a file may have anywhere.
+        ("suite:", "entries:", ":4: entries: unknown key; did you mean 'trials'?"),
         ("suite:", "defaults: {schem: strict}\nsuite:", ":4: defaults.schem: unknown key; did you mean 'schema'?"),
         ("suite:", "defaults: {schema_rules: strict}\nsuite:", ":4: defaults.schema_rules: unknown key; did you mean"),
         ("cases:", "assert_z_gt: 3\n    cases:", ":7: suite[0].assert_z_gt: unknown key; did you mean 'assert_z_gte'?"),

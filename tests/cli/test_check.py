@@ -130,6 +130,7 @@ def test_options_win_over_the_suite_file(
         "seed": 9, "prompt": "raw", "max_new_tokens": 5, "n_ctx": 64, "threads": 1, "gpu_layers": -1, "parallel": 2,
         "dialect": "auto", "schema": "basic", "thinking": True, "template_args": {}, "flips": False,
         "quantize": None, "template": "own", "drift": None,
+        "trials": None, "temperature": None, "top_p": 1.0, "min_p": 0.0, "top_k": 0,
     }  # fmt: skip
     assert report["provenance"]["seeds"]["null"] == [1000]
     cases = report["probes"][1]["cases"]

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.toy_context import BLOCK, END, N_VOCAB, ToyContext, answer_alone, logits_after
+from loracheck.engine import Sampling, Try
 from loracheck.engine.decode import Finished, Followed, Job, decode_greedy
 from loracheck.engine.rows import Rows
-from loracheck.engine.sampling import Sampling, Try
+from loracheck.engine.sampling import sampler
 from loracheck.engine.trace import expectation
 from loracheck.errors import EngineError
 
@@ -149,7 +150,7 @@ def tries_at(prompt: Sequence[int], count: int, first_index: int = 0, limit: int
     """A greedy answer and as many tries; the toy model is sure of itself, so they need some heat."""
     text = str(prompt)
     greedy = Job(first_index, text, tuple(prompt), limit)
-    samplers = [Try(Sampling(temperature=3.0), 0, number).sampler(text) for number in range(count)]
+    samplers = [sampler(Try(Sampling(temperature=3.0), 0, number), text) for number in range(count)]
     return [greedy, *(replace(greedy, index=first_index + 1 + n, sampler=each) for n, each in enumerate(samplers))]
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loracheck.demo import adapter_file
-from loracheck.engine import AdapterUse, Prompt, Settings, View
+from loracheck.engine import AdapterUse, Prompt, Sampling, Settings, Try, View
 from loracheck.engine.rows import default_width, rows_of
-from loracheck.engine.sampling import Sampling, Try
 from loracheck.engine.stored import StoredEngine
 from loracheck.models.model import read_model_header
 from loracheck.store import Store
@@ -96,20 +95,20 @@ def tried(prompts: list[Prompt], tries: int) -> list[Prompt]:
 
 @pytest.mark.parametrize("model", ["Q4_1", "Q8_0"], indirect=True)
 def test_a_try_is_the_same_alone_together_reversed_and_with_or_without_sharing(model: Path) -> None:
-    assert_that_no_try_depends_on_the_batch(model, TUNED, demo_prompts(3, 8))
+    assert_that_no_try_depends_on_the_batch(model, TUNED, demo_prompts(2, 8))
 
 
 @pytest.mark.qwen
 def test_a_try_on_the_second_model_too(qwen_model: Path) -> None:
     view = View("adapter", qwen_model, (AdapterUse(adapter_file("qwen-terse")),))
-    prompts = [Prompt(text, text, 9) for text in ("Name a colour.", "Once upon a time")]
-    assert_that_no_try_depends_on_the_batch(qwen_model, view, prompts)
+    assert_that_no_try_depends_on_the_batch(qwen_model, view, [])
 
 
 def assert_that_no_try_depends_on_the_batch(model: Path, view: View, prompts: list[Prompt]) -> None:
-    asked = tried(prompts, 5)
+    # The last two leave much open, so that their tries differ.
+    asked = tried([*prompts, *(Prompt(text, text, 9) for text in ("Name a colour.", "Once upon a time"))], 5)
     together = run(model, view, asked)
-    assert len({answer.tokens for answer in together.values()}) > 2 * len(prompts), "the tries differ"
+    assert len({together[prompt.id].tokens for prompt in asked[-12:]}) > 6
     assert run(model, view, asked[::-1], share=False) == together
     for prompt in (asked[0], asked[5], asked[-2]):
         assert run(model, view, [prompt]) == {prompt.id: together[prompt.id]}

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from loracheck.engine.sampling import Sampling, draws, sample
+from loracheck.engine import Sampling
+from loracheck.engine.sampling import draws, sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loracheck.checking import check
-from loracheck.engine import Completion, Identity, Prompt, Trace, View
+from loracheck.engine import Completion, Identity, Prompt, Sampling, Trace, Try, View
 from loracheck.engine.fake import FakeEngine
 from loracheck.engine.identity import llama_identity
-from loracheck.engine.sampling import Sampling, Try
 from loracheck.engine.stored import StoredEngine
 from loracheck.errors import InputError
 from loracheck.plan import engine_settings

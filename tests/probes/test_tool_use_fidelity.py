@@ -20,7 +20,7 @@ EVIDENCE = {
     "exact_arguments_base", "exact_arguments_ft", "outcomes", "transitions", "paired", "power", "drift", "dialect",
     "subject", "split", "no_drift", "templates",
     "abstention", "strict", "non_finite_inputs", "defensively_nulled", "grade", "certainty", "flips",
-    "hallucination_rate_base", "several",
+    "hallucination_rate_base", "several", "tries",
 }  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def test_the_report_has_every_field_of_the_design(files: Files) -> None:
     }  # fmt: skip
     assert set(case["base"]) == set(case["ft"]) == {
         "text", "call", "valid", "outcome", "tokens", "more_calls", "dialect", "strict_valid", "arguments_correct",
-        "written_in", "cut_off_in_thinking", "matched",
+        "written_in", "cut_off_in_thinking", "matched", "tries",
     }  # fmt: skip
 
 

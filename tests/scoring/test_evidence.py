@@ -16,19 +16,20 @@ from loracheck.scoring.evidence import (
     Flips,
     Moved,
     NullStats,
-    PairedTest,
     Power,
     SeveralCalls,
     Split,
     TemplatesDiffer,
 )
+from loracheck.scoring.paired_test import PairedTest
 from loracheck.scoring.several import ExpectedCall, match_calls
+from loracheck.scoring.tries import CaseTries, Tries
 
 from .json_values import JSON_WITH_NAN
 from .readings import came_out
 
 NOTHING = Evidence()
-EVERY_LIMIT = Limits(-1.0, 0.5, 2.0, 0.25, 0.75, 0.5)
+EVERY_LIMIT = Limits(-1.0, 0.5, 2.0, 0.25, 0.75, 0.5, -0.5)
 MOVED = {
     "case": "c1", "position": 0, "token": "a", "kind": "value", "kl": 1.5, "base_top": "a", "ft_top": "b",
 }  # fmt: skip
@@ -52,7 +53,8 @@ def whole():
     matched = match_calls([ExpectedCall("t")], [{"name": "t", "arguments": {}}])
     valid = came_out("valid", strict_valid=True, arguments_correct=True, matched=matched)
     silent = came_out("no_call", matched=match_calls([ExpectedCall("t")], []))
-    trials = [Trial(valid, valid), Trial(valid, silent), Trial(silent, silent, expects_call=False)]
+    tried = CaseTries("c1", (valid, valid), (valid, silent))
+    trials = [Trial(valid, valid, tries=tried), Trial(valid, silent), Trial(silent, silent, expects_call=False)]
     samples = {0.5: NullSample((0, 1), 4), 1.0: NullSample((0, 0), 4)}
     flips = Flips(answers=0.5, outcomes=0.25, cases=4, width=2)
     judged = judge(
@@ -127,7 +129,8 @@ def test_a_text_is_no_list_of_texts(text):
 
 
 @pytest.mark.parametrize(
-    "part", ["null", "paired", "power", "strict", "abstention", "limits", "drift", "dialect", "flips", "certainty"]
+    "part",
+    ["null", "paired", "power", "strict", "abstention", "limits", "drift", "dialect", "flips", "certainty", "tries"],
 )
 @pytest.mark.parametrize("value", [None, 3, "x", [], [1, 2], True, math.nan])
 def test_a_part_of_another_kind_counts_as_not_there(part, value):
@@ -299,6 +302,7 @@ def test_the_checks_hold_each_number_against_its_limit():
         exact_arguments_ft=0.25,
         abstention=Abstention(cases=4, base=1.0, ft=0.5),
         several=SeveralCalls(cases=4, right_base=1.0, right_ft=0.25),
+        tries=Tries(cases=4, tries=2, all_right=PairedTest(both=3, lost=1, gained=0, neither=0, delta=-0.25)),
         limits=EVERY_LIMIT,
     )
     assert {name: (check.value, check.bound, check.kept) for name, check in evidence.checks(1.5).items()} == {
@@ -308,6 +312,7 @@ def test_the_checks_hold_each_number_against_its_limit():
         "assert_exact_arguments_gte": (0.25, 0.25, True),
         "assert_abstention_gte": (0.5, 0.75, False),
         "assert_all_calls_gte": (0.25, 0.5, False),
+        "assert_pass_hat_k_delta_gte": (-0.25, -0.5, True),
     }
     assert evidence.checks(None)["assert_z_gte"].kept is None
 
@@ -324,4 +329,4 @@ def test_the_checks_of_a_judgement_read_back_are_those_it_was_judged_by():
     evidence = whole()
     read_back = Evidence.model_validate_json(evidence.model_dump_json())
     assert read_back.checks(0.5) == evidence.checks(0.5)
-    assert [check.kept for check in read_back.checks(0.5).values()] == [True, True, False, True, True, True]
+    assert [check.kept for check in read_back.checks(0.5).values()] == [True, True, False, True, True, True, False]

@@ -8,7 +8,7 @@ from loracheck.scoring import Limits
 from loracheck.scoring.limits import LimitCheck, check_limits, is_exactly_at, missed_in_words, percent
 
 NAMES = [field.name for field in fields(Limits)]
-EVERY_LIMIT = Limits(-0.05, 0.10, 3.0, 0.5, 0.5, 0.5)
+EVERY_LIMIT = Limits(-0.05, 0.10, 3.0, 0.5, 0.5, 0.5, -0.1)
 MEASURES = {
     "assert_validity_delta_gte": "delta",
     "assert_hallucination_lte": "hallucination",
@@ -16,9 +16,11 @@ MEASURES = {
     "assert_exact_arguments_gte": "exact_arguments",
     "assert_abstention_gte": "abstention",
     "assert_all_calls_gte": "all_calls",
+    "assert_pass_hat_k_delta_gte": "pass_hat_k_delta",
 }
-KEPT = {"delta": 0.0, "hallucination": 0.0, "z": 9.0, "exact_arguments": 1.0, "abstention": 1.0, "all_calls": 1.0}
-MISSED = {"delta": -1.0, "hallucination": 1.0, "z": 0.0, "exact_arguments": 0.0, "abstention": 0.0, "all_calls": 0.0}
+SHARES = ("exact_arguments", "abstention", "all_calls")
+KEPT = {"delta": 0.0, "hallucination": 0.0, "z": 9.0, **dict.fromkeys(SHARES, 1.0), "pass_hat_k_delta": 0.0}
+MISSED = {"delta": -1.0, "hallucination": 1.0, "z": 0.0, **dict.fromkeys(SHARES, 0.0), "pass_hat_k_delta": -1.0}
 
 
 def checks(limits=EVERY_LIMIT, **changes):
@@ -31,7 +33,7 @@ def test_every_limit_has_its_check_in_the_order_of_the_suite_file():
 
 
 def test_the_defaults_are_those_of_the_contract():
-    assert Limits() == Limits(-0.05, 0.10, 3.0, None, None, None)
+    assert Limits() == Limits(-0.05, 0.10, 3.0, None, None, None, None)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,10 +58,10 @@ def test_each_limit_is_kept_by_meeting_it_exactly(name):
     assert checks(**{measure: bound + beyond})[name].kept is False
 
 
-@pytest.mark.parametrize("measure", ["exact_arguments", "abstention", "all_calls"])
+@pytest.mark.parametrize("measure", [*SHARES, "pass_hat_k_delta"])
 def test_the_limits_that_are_off_when_left_out_are_not_judged(measure):
     check = check_limits(Limits(), **MISSED)[f"assert_{measure}_gte"]
-    assert check == LimitCheck(value=0.0, bound=None, kept=None)
+    assert check == LimitCheck(value=MISSED[measure], bound=None, kept=None)
 
 
 def test_what_is_not_a_number_keeps_no_limit():
@@ -76,6 +78,7 @@ def test_what_is_not_a_number_keeps_no_limit():
         ({"z": -0.5}, "z -0.50 is under the limit of 3"),
         ({"exact_arguments": 0.25}, "25% exact arguments is under the limit of 50%"),
         ({"abstention": 0.125}, "12.5% abstention is under the limit of 50%"),
+        ({"pass_hat_k_delta": -0.25}, "pass^k -25.0 points is under the limit of -10.0"),
     ],
 )
 def test_a_missed_limit_is_told_in_words(changes, words):
@@ -91,6 +94,7 @@ def test_several_missed_limits_are_told_in_the_order_of_the_suite_file():
         "0% exact arguments",
         "0% abstention",
         "0% answers with all their calls right",
+        "pass^k -100.0 points",
     ]
     assert missed_in_words(checks()) == []
 
@@ -98,9 +102,7 @@ def test_several_missed_limits_are_told_in_the_order_of_the_suite_file():
 numbers = st.none() | st.floats(-2, 2)
 
 
-@given(
-    st.builds(Limits, *[st.floats(-2, 2)] * 3, numbers, numbers), st.fixed_dictionaries(dict.fromkeys(KEPT, numbers))
-)
+@given(st.builds(Limits, *[st.floats(-2, 2)] * 3, *[numbers] * 4), st.fixed_dictionaries(dict.fromkeys(KEPT, numbers)))
 def test_exactly_the_missed_limits_are_told(limits, measures):
     judged = check_limits(limits, **measures)
     assert len(missed_in_words(judged)) == sum(check.kept is False for check in judged.values())

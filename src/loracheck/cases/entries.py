@@ -33,6 +33,11 @@ class Entry(Strict):
         """The user's cases in it."""
         return ()
 
+    @property
+    def needs_tries(self) -> bool:
+        """Whether it cannot be judged unless each case is asked several times."""
+        return False
+
     def asking(self, cases: Sequence[Case]) -> Entry:  # noqa: ARG002 - for entries that have cases
         """A copy that asks these cases instead of its own; ValidationError when it needs others."""
         return self
@@ -87,6 +92,9 @@ class ToolUseEntry(Entry):
     assert_all_calls_gte: float | None = Field(default=None, allow_inf_nan=False)
     """Fail when fewer of the adapter's answers to cases with gold_calls make all these calls and no other. Off when
     left out."""
+    assert_pass_hat_k_delta_gte: float | None = Field(default=None, allow_inf_nan=False)
+    """Fail when the share of cases whose tries are all right, adapter minus base, is lower. It needs `trials`. Off when
+    left out."""
     weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     """How much this probe counts in the report's score."""
 
@@ -99,7 +107,13 @@ class ToolUseEntry(Entry):
             raise ValueError("assert_abstention_gte needs cases with expect: no_call")
         if self.assert_all_calls_gte is not None and all(case.gold_calls is None for case in self.cases):
             raise ValueError("assert_all_calls_gte needs cases with gold_calls")
+        if self.needs_tries and not any(case.expects_call for case in self.cases):
+            raise ValueError("assert_pass_hat_k_delta_gte needs cases that expect a call")
         return self
+
+    @property
+    def needs_tries(self) -> bool:
+        return self.assert_pass_hat_k_delta_gte is not None
 
     @property
     def asks(self) -> tuple[Case, ...]:

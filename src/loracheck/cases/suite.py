@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, create_model, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from loracheck.cases import MOST, did_you_mean
 from loracheck.cases.case import Case, Strict
@@ -90,7 +98,7 @@ class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_
     """How cases are asked and answered. Each is also an option of `loracheck check`, and the option wins."""
 
     seed: int = Field(default=0, ge=0)
-    """Seeds the bootstrap interval. Answers are greedy and need none."""
+    """Seeds the bootstrap intervals and the tries of `trials`. Greedy answers need none."""
     prompt: Literal["chat", "raw"] | None = None
     """`chat` uses the model's chat template, `raw` only the prompt text; when left out, chat if there is a template."""
     dialect: str = "auto"
@@ -122,6 +130,26 @@ class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_
     """Whose chat template a candidate is asked by: its `own`, as a server would, or that of the `base`."""
     drift: bool | None = None
     """Measure how far expectations moved on the base's own calls; when left out, wherever both have one vocabulary."""
+    trials: int | None = Field(default=None, ge=1, le=1000)
+    """Ask each case so many times more, with answers that are drawn at `temperature`, to see how reliable they are."""
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """How freely the tries are drawn; 0 gives the greedy answer each time."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Draw only from the likeliest tokens that together reach this probability; 1 for all."""
+    min_p: float = Field(default=0.0, ge=0, lt=1)
+    """Draw only from tokens at least this likely, compared with the likeliest; 0 for all."""
+    top_k: int = Field(default=0, ge=0, le=MOST)
+    """Draw only from so many of the likeliest tokens; 0 for all."""
+
+    @model_validator(mode="after")
+    def _tries_are_drawn(self) -> Defaults:
+        if self.trials is not None and self.temperature is None:
+            raise ValueError(f"{self.trials} trials without a temperature; give one such as temperature: 0.7")
+        settings = {"temperature": None, "top_p": 1.0, "min_p": 0.0, "top_k": 0}
+        for name, left_out in settings.items():
+            if self.trials is None and getattr(self, name) != left_out:
+                raise ValueError(f"{name} is for tries, and answers are greedy without them; give trials as well")
+        return self
 
     @field_validator("template_args")
     @classmethod

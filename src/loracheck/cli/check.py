@@ -31,6 +31,7 @@ Examples:
   loracheck check --base F16.gguf --adapter mine.gguf --quantize Q4_0
   loracheck check --base model.gguf --adapter mine.gguf --plan
   loracheck check --base qwen3.gguf --adapter mine.gguf --no-thinking
+  loracheck check --base model.gguf --adapter mine.gguf --trials 5 --temperature 0.7
   loracheck check --like out.json --no-cache
 
 \b
@@ -170,7 +171,12 @@ class TemplateArgument(click.ParamType):  # type: ignore[type-arg]
     default=None,
     help="Compare expectations on the base's own calls.  [default: where the vocabularies are equal]",
 )
-@click.option("--seed", type=click.IntRange(0), help="Seed of the bootstrap interval.  [default: 0]")
+@click.option("--trials", type=click.IntRange(1, 1000), help="Ask each case so many times more, drawing answers.")
+@click.option("--temperature", type=float, help="How freely those are drawn; 0 gives the greedy answer.")
+@click.option("--top-p", type=float, help="Draw from the likeliest tokens of this share.  [default: 1, all]")
+@click.option("--min-p", type=float, help="Draw from tokens so likely next to the likeliest.  [default: 0, all]")
+@click.option("--top-k", type=click.IntRange(0, MOST), help="Draw from so many likeliest tokens.  [default: 0, all]")
+@click.option("--seed", type=click.IntRange(0), help="Seed of bootstrap intervals and drawn answers.  [default: 0]")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),

@@ -5,14 +5,13 @@ Only this package knows llama.cpp, and only `native.py` imports it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from loracheck.engine.sampling import Try
 
 __all__ = [
     "TIMEOUT",
@@ -23,8 +22,10 @@ __all__ = [
     "Identity",
     "NullAdapter",
     "Prompt",
+    "Sampling",
     "Settings",
     "Trace",
+    "Try",
     "View",
 ]
 
@@ -83,6 +84,40 @@ class Trace:
     """What this view gives them."""
     top: tuple[str, ...]
     """The token this view finds likeliest, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a token is drawn."""
+
+    temperature: float
+    """Under 1, likely tokens become likelier; over 1, less so."""
+    top_p: float = 1.0
+    """Only the likeliest tokens that together reach this probability; 1 for all."""
+    min_p: float = 0.0
+    """Only tokens at least this likely, compared with the likeliest; 0 for all."""
+    top_k: int = 0
+    """Only so many of the likeliest tokens; 0 for all."""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.temperature) and self.temperature > 0):
+            raise ValueError(f"temperature is {self.temperature}; it must be a number above 0")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p is {self.top_p}; it must be above 0 and at most 1")
+        if not 0 <= self.min_p < 1:
+            raise ValueError(f"min_p is {self.min_p}; it must be at least 0 and under 1")
+        if self.top_k < 0:
+            raise ValueError(f"top_k is {self.top_k}; it must be a count of tokens, or 0 for all of them")
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One of several answers to a prompt, each drawn with a luck of its own."""
+
+    sampling: Sampling
+    seed: int
+    number: int
+    """From 0 on."""
 
 
 @dataclass(frozen=True, slots=True)

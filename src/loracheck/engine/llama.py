@@ -21,6 +21,7 @@ from loracheck.engine.identity import llama_identity
 from loracheck.engine.llama_context import BLOCK, LlamaContext
 from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp
 from loracheck.engine.rows import default_width, rows_of
+from loracheck.engine.sampling import sampler
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
 from loracheck.models.model import read_model_header
 from loracheck.models.null import write_null
@@ -227,8 +228,8 @@ class _Model:
                 "shorten the prompt, or raise --n-ctx if the model allows it"
             )
         follow = Followed(prompt.follow.tokens, prompt.follow.candidates) if prompt.follow and self._can_cut else None
-        sampler = prompt.attempt.sampler(prompt.text) if prompt.attempt else None
-        return Job(index, prompt.id, tokens, prompt.max_new_tokens, prompt.traced, follow, prompt.known, sampler)
+        draw = sampler(prompt.attempt, prompt.text) if prompt.attempt else None
+        return Job(index, prompt.id, tokens, prompt.max_new_tokens, prompt.traced, follow, prompt.known, draw)
 
     def _tokenize(self, text: str) -> tuple[int, ...]:
         """Special tokens written in the text are recognised; BOS is added where the model's metadata says so."""

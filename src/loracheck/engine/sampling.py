@@ -14,11 +14,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
+from loracheck.engine import Sampling, Try
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,43 +34,10 @@ _DRAWS_IN_DIGEST = 4
 _BITS = 53  # of a double's fraction
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How a token is drawn."""
-
-    temperature: float
-    """Under 1, likely tokens become likelier; over 1, less so."""
-    top_p: float = 1.0
-    """Only the likeliest tokens that together reach this probability; 1 for all."""
-    min_p: float = 0.0
-    """Only tokens at least this likely, compared with the likeliest; 0 for all."""
-    top_k: int = 0
-    """Only so many of the likeliest tokens; 0 for all."""
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.temperature) and self.temperature > 0):
-            raise ValueError(f"temperature is {self.temperature}; it must be a number above 0")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p is {self.top_p}; it must be above 0 and at most 1")
-        if not 0 <= self.min_p < 1:
-            raise ValueError(f"min_p is {self.min_p}; it must be at least 0 and under 1")
-        if self.top_k < 0:
-            raise ValueError(f"top_k is {self.top_k}; it must be a count of tokens, or 0 for all of them")
-
-
-@dataclass(frozen=True, slots=True)
-class Try:
-    """One of several answers to a prompt, each drawn with a luck of its own."""
-
-    sampling: Sampling
-    seed: int
-    number: int
-    """From 0 on."""
-
-    def sampler(self, prompt_text: str) -> Sampler:
-        """Whoever draws the tokens of this try, from the first one on."""
-        numbers = draws(self.seed, prompt_text, self.number)
-        return lambda logits: sample(logits, self.sampling, next(numbers))
+def sampler(attempt: Try, prompt_text: str) -> Sampler:
+    """Draws the tokens of a try, one after another, from the first one on."""
+    numbers = draws(attempt.seed, prompt_text, attempt.number)
+    return lambda logits: sample(logits, attempt.sampling, next(numbers))
 
 
 def draws(seed: int, prompt_text: str, trial: int) -> Iterator[float]:

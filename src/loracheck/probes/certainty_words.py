@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from loracheck.probes.probe import Reason
 from loracheck.results import ProbeReport
@@ -17,7 +17,9 @@ _OTHERS = {
     "assert_exact_arguments_gte": "exact arguments",
     "assert_abstention_gte": "abstention",
     "assert_all_calls_gte": "answers with all their calls right",
+    "assert_pass_hat_k_delta_gte": "the change of pass^k",
 }
+_IN_WORDS: dict[str, Callable[[float], str]] = {"assert_z_gte": signed, "assert_pass_hat_k_delta_gte": points}
 _NO_VALID_CALL = {
     "truncated": "cut off before the end",
     "no_call": "without a call",
@@ -73,7 +75,7 @@ def _doubt(evidence: Evidence, limit: str) -> str | None:
     known = evidence.certainty.get(limit)
     if evidence.compares_nothing or not known or known.grade == "established" or not known.interval_95:
         return None
-    in_words = signed if limit == "assert_z_gte" else percent
+    in_words = _IN_WORDS.get(limit, percent)
     low, high, bound = map(in_words, (*known.interval_95, getattr(evidence.limits, limit)))
     return (
         f"Too few cases to be sure: {_OTHERS[limit]} may be {low} to {high} (95% interval), and the limit is {bound}."

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
 from loracheck.cases.case import Case
 from loracheck.cases.entries import Entry, NullAdapterEntry
-from loracheck.engine import AdapterUse, Completion, Prompt, View
+from loracheck.engine import AdapterUse, Completion, Prompt, Try, View
 from loracheck.results import ProbeReport
 from loracheck.scoring.dialects import Detection
 from loracheck.scoring.evidence import Subject
@@ -69,6 +69,8 @@ class Views:
     """Why the tuned view does not read the base's calls; None where it does."""
     spoken: str | None = None
     """The dialect that the base writes; None until it has answered."""
+    attempts: tuple[Try | None, ...] = ()
+    """The tries that each case gets beside its greedy answer; None for one that is the greedy answer once more."""
 
     @property
     def under_test(self) -> tuple[AdapterUse, ...]:
@@ -84,6 +86,9 @@ class Views:
         """How a view's answers are read: its own asked dialect counts, and the base's spoken one."""
         asked = self.asked[view.model].name
         return Reader(asked, self.spoken or self.asked[self.base.model].name, self.read_as)
+
+    def tries_at(self, prompt: Prompt) -> tuple[Prompt, ...]:
+        return tuple(replace(prompt, attempt=attempt) for attempt in self.attempts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ class Answers:
     """What the views said. Plain data: to judge it takes no model, and it can be judged as often as one likes."""
 
     def __init__(self) -> None:
-        self._completions: dict[tuple[View, str, int], Completion] = {}
+        self._completions: dict[tuple[View, tuple[str, int, Try | None]], Completion] = {}
         self.load_seconds = 0.0
 
     def __len__(self) -> int:
@@ -122,15 +127,15 @@ class Answers:
         return iter(self._completions.values())
 
     def add(self, view: View, prompt: Prompt, completion: Completion) -> None:
-        self._completions[view, prompt.text, prompt.max_new_tokens] = completion
+        self._completions[view, prompt.question] = completion
 
     def find(self, view: View, prompt: Prompt) -> Completion | None:
         """A view's answer, None where it was not asked."""
-        return self._completions.get((view, prompt.text, prompt.max_new_tokens))
+        return self._completions.get((view, prompt.question))
 
     def of(self, view: View, prompts: Sequence[Prompt]) -> list[Completion]:
         """A view's answers, in the order of the prompts."""
-        return [self._completions[view, prompt.text, prompt.max_new_tokens] for prompt in prompts]
+        return [self._completions[view, prompt.question] for prompt in prompts]
 
 
 @dataclass(frozen=True, slots=True)

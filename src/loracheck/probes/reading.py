@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -48,18 +48,28 @@ def having_heard_the_base(views: Views, steps: Iterable[Step[Any]], answers: Ans
 
 
 def read_view(
-    view: View, step: Step[Any], answers: Answers, views: Views, allowed_tools: Collection[str] | None
+    view: View,
+    step: Step[Any],
+    answers: Answers,
+    views: Views,
+    allowed_tools: Collection[str] | None,
+    *,
+    with_tries: bool = False,
 ) -> list[ViewAnswer]:
-    """What a view made of each case of a step."""
+    """What a view made of each case of a step; with the tries at it, where the view was asked for them."""
     prompts, reader = step.prompts.of(view), views.reader_of(view)
 
-    def read(case: Case, prompt: Prompt, completion: Completion) -> ViewAnswer:
+    def read(case: Case, prompt: Prompt, completion: Completion, tries: Sequence[Prompt] = ()) -> ViewAnswer:
         answer = answer_to(prompt, completion)
         reading = reader.read(expectation_of(case), answer, allowed_tools, strict=views.strict_schema)
         facts = {field.name: getattr(reading, field.name) for field in fields(reading)}
-        return ViewAnswer(text=completion.text, tokens=len(completion.tokens), **facts)
+        drawn = tuple(
+            read(case, attempt, answer) for attempt, answer in zip(tries, answers.of(view, tries), strict=True)
+        )
+        return ViewAnswer(text=completion.text, tokens=len(completion.tokens), tries=drawn, **facts)
 
-    return list(map(read, step.entry.asks, prompts, answers.of(view, prompts)))
+    tries = [views.tries_at(prompt) if with_tries else () for prompt in prompts]
+    return list(map(read, step.entry.asks, prompts, answers.of(view, prompts), tries))
 
 
 def case_report(case: Case, sent: str, sent_ft: str, base: ViewAnswer, tuned: ViewAnswer) -> CaseReport:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from loracheck.cases.entries import ToolUseEntry
-from loracheck.engine import Completion, View
+from loracheck.engine import Completion, Prompt, View
 from loracheck.probes import tool_use_words as words
 from loracheck.probes.null_adapter import NO_ADAPTER, null_questions, null_samples, sentinel_samples
 from loracheck.probes.probe import Answers, NullViews, Probe, Prompts, Questions, Reason, Row, Step, Views
@@ -20,8 +20,10 @@ from loracheck.scoring.dialects import DIALECTS
 from loracheck.scoring.drift import ReadAnswer, measure_drift
 from loracheck.scoring.evidence import Cost, DialectUse, Drift, Flips, Rates, Split, Subject, TemplatesDiffer
 from loracheck.scoring.outcome import differs_at
+from loracheck.scoring.paired_test import paired_test
 from loracheck.scoring.statistics import pair
-from loracheck.scoring.verdict import measure, paired_test
+from loracheck.scoring.tries import CaseTries
+from loracheck.scoring.verdict import measure
 from loracheck.text import cut
 
 _TEMPLATE_LETTERS = 80
@@ -38,8 +40,8 @@ class ToolUseProbe(Probe[ToolUseEntry]):
         base, tuned = prompts.of(views.base), prompts.of(views.tuned)
         drifts = views.no_drift is None
         questions = [
-            Questions(views.base, base, traced=drifts or views.again is not None),
-            Questions(views.tuned, tuned, follows=base if drifts else ()),
+            Questions(views.base, _with_tries(base, views), traced=drifts or views.again is not None),
+            Questions(views.tuned, _with_tries(tuned, views), follows=base if drifts else ()),
         ]
         if views.again:
             questions.append(Questions(views.again, base, traced=True))
@@ -53,7 +55,8 @@ class ToolUseProbe(Probe[ToolUseEntry]):
         entry = step.entry
 
         def read(view: View) -> list[ViewAnswer]:
-            return read_view(view, step, answers, views, entry.allowed_tools)
+            compared = view in (views.base, views.tuned)
+            return read_view(view, step, answers, views, entry.allowed_tools, with_tries=compared)
 
         sent, sent_ft = ([prompt.text for prompt in step.prompts.of(view)] for view in (views.base, views.tuned))
         cases = tuple(map(case_report, entry.cases, sent, sent_ft, read(views.base), read(views.tuned)))
@@ -130,6 +133,10 @@ class ToolUseProbe(Probe[ToolUseEntry]):
         return null_samples(step.nulls, answers, asked, cases, reader)
 
 
+def _with_tries(prompts: tuple[Prompt, ...], views: Views) -> tuple[Prompt, ...]:
+    return (*prompts, *(attempt for prompt in prompts for attempt in views.tries_at(prompt)))
+
+
 def _asked(entry: ToolUseEntry, aligned: Sequence[Any]) -> Iterable[Any]:
     """Of what stands beside each case, that of the cases which expect a call."""
     return (each for case, each in zip(entry.cases, aligned, strict=True) if case.expects_call)
@@ -158,7 +165,7 @@ def _judged(
 ) -> ProbeReport:
     """The report on cases that have been read; `beside` is evidence that no limit looks at."""
     judgement = judge(
-        [Trial(case.base.reading, case.ft.reading, case.expects_call) for case in cases],
+        [Trial(case.base.reading, case.ft.reading, case.expects_call, _tries(case)) for case in cases],
         samples=samples,
         calibrations=calibrations,
         no_calibration_why=no_calibration_why,
@@ -183,6 +190,12 @@ def _judged(
         evidence=judgement.evidence.model_copy(update={**beside, "null": null}),
         cases=tuple(cases),
     )
+
+
+def _tries(case: CaseReport) -> CaseTries | None:
+    base, ft = (tuple(each.reading for each in answer.tries) for answer in (case.base, case.ft))
+    # A report that is judged again may have been edited by hand.
+    return CaseTries(case.id, base, ft) if base and len(base) == len(ft) else None
 
 
 def _calibration_of(report: ProbeReport, limits: Mapping[str, float]) -> Calibration:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from loracheck.probes import certainty_words, dialect_words
+from loracheck.probes import certainty_words, dialect_words, tries_words
 from loracheck.probes.probe import Reason, Row
 from loracheck.results import ProbeReport, ViewAnswer
-from loracheck.scoring.evidence import Drift, PairedTest, Split, TemplatesDiffer
+from loracheck.scoring.evidence import Drift, Evidence, Split, TemplatesDiffer
 from loracheck.scoring.limits import LimitCheck, is_exactly_at
+from loracheck.scoring.paired_test import PairedTest
 from loracheck.scoring.statistics import wilson
 from loracheck.text import cut, interval_points, percent, points, signed, small, visible
 
@@ -51,6 +52,9 @@ def rows(report: ProbeReport) -> Iterator[Row]:
         yield _optional("all calls right", several.right_base, checks["assert_all_calls_gte"], note)
         yield Row("calls missing", str(several.missing_base), str(several.missing_ft), limit="not judged")
         yield Row("calls too many", str(several.extra_base), str(several.extra_ft), limit="not judged")
+    pass_hat_k = checks["assert_pass_hat_k_delta_gte"]
+    if evidence.tries and pass_hat_k.bound is not None:
+        yield tries_words.limit_row(evidence.tries, pass_hat_k)
     if evidence.strict:
         yield Row("strict schema", percent(evidence.strict.base), percent(evidence.strict.ft), limit="not judged")
     if evidence.abstention:
@@ -189,6 +193,7 @@ _REASONS: dict[str, Callable[[ProbeReport, LimitCheck], Reason]] = {
     "assert_exact_arguments_gte": _inexact,
     "assert_abstention_gte": _overeager,
     "assert_all_calls_gte": _not_all_calls,
+    "assert_pass_hat_k_delta_gte": tries_words.too_few_all_right,
 }
 
 
@@ -226,6 +231,8 @@ def paragraphs(report: ProbeReport) -> Iterator[str]:
         yield paired_sentence("Exact calls", exact, is_first=validity is None)
     if evidence.several and evidence.several.paired:
         yield paired_sentence("All calls", evidence.several.paired, is_first=False)
+    if evidence.tries:
+        yield tries_words.summary(evidence.tries)
     if doubt := certainty_words.doubt_about_validity(evidence):
         yield doubt
     yield from certainty_words.chances(evidence)
@@ -233,15 +240,19 @@ def paragraphs(report: ProbeReport) -> Iterator[str]:
     if len(by_rank) > 1:
         ranks = (f"×{visible(cut(name, 20)).removeprefix('rank_')} {signed(z)}" for name, z in by_rank)
         yield f"z by rank of the null adapters: {', '.join(ranks)}."
+    yield from _drift_or_why_not(evidence)
+    if evidence.templates:
+        yield from _other_template(evidence.templates)
+    if evidence.dialect:
+        yield from dialect_words.sentences(evidence.dialect, evidence.subject)
+
+
+def _drift_or_why_not(evidence: Evidence) -> Iterator[str]:
     if evidence.drift:
         is_candidate = evidence.subject == "candidate"
         yield from _drift_in_a_word(evidence.drift) if is_candidate else _drift_sentences(evidence.drift)
     if evidence.no_drift:
         yield f"Drift was not measured: {visible(cut(evidence.no_drift, 300))}."
-    if evidence.templates:
-        yield from _other_template(evidence.templates)
-    if evidence.dialect:
-        yield from dialect_words.sentences(evidence.dialect, evidence.subject)
 
 
 def details(report: ProbeReport) -> Iterator[str]:

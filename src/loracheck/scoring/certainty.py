@@ -12,7 +12,7 @@ from loracheck.scoring.outcome import Reading
 from loracheck.scoring.statistics import SIGNIFICANT, mcnemar_p, pair, wilson
 
 if TYPE_CHECKING:
-    from loracheck.scoring.evidence import PairedTest
+    from loracheck.scoring.paired_test import PairedTest
     from loracheck.scoring.verdict import Trial
 
 Grade: TypeAlias = Literal["established", "real_drop", "may_be_chance"]
@@ -35,21 +35,30 @@ class Spread:
 
 
 def spreads_of(
-    trials: Sequence[Trial], validity: PairedTest | None, calibration: Calibration | None
+    trials: Sequence[Trial],
+    validity: PairedTest | None,
+    calibration: Calibration | None,
+    all_tries: PairedTest | None = None,
 ) -> dict[str, Spread]:
     """That of the number which each limit is about, by the limit's name, where there is one."""
     asked, quiet = ([trial for trial in trials if trial.expects_call is expects] for expects in (True, False))
-    change = validity.interval_95 if validity else None
-    fell = change is not None and change[1] < 0
+    change = _of_change(validity)
+    fell = change is not None and change.is_real_drop
     spreads = {
-        "assert_validity_delta_gte": Spread(change, fell) if change else None,
+        "assert_validity_delta_gte": change,
         "assert_hallucination_lte": _of_the_wrong(_spread(asked, _names_right)),
         "assert_z_gte": _above_nulls(_spread(asked, lambda side: side.valid), calibration, fell),
         "assert_exact_arguments_gte": _spread(asked, lambda side: side.arguments_correct),
         "assert_abstention_gte": _spread(quiet, lambda side: side.outcome == "no_call"),
         "assert_all_calls_gte": _spread(asked, _all_calls_right),
+        "assert_pass_hat_k_delta_gte": _of_change(all_tries),
     }
     return {name: spread for name, spread in spreads.items() if spread}
+
+
+def _of_change(test: PairedTest | None) -> Spread | None:
+    interval = test.interval_95 if test else None
+    return Spread(interval, interval[1] < 0) if interval else None
 
 
 def _names_right(side: Reading) -> bool | None:

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field
 
 from loracheck.scoring.calibrate import NullSample
 from loracheck.scoring.certainty import Grade
 from loracheck.scoring.limits import LimitCheck, Limits, check_limits
+from loracheck.scoring.paired_test import PairedTest
+from loracheck.scoring.part import Count, Flag, Number, Part, Share
+from loracheck.scoring.tries import Tries
 
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
-Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
-Flag = Annotated[bool, Field(strict=True)]
 Subject = Literal["adapter", "candidate"]
 """What is checked, in a word: an adapter, or another model file without one."""
 RankName = Annotated[str, Field(pattern=r"^rank_\d+(\.\d+)?(e[+-]\d+)?$")]
-
-
-class Part(BaseModel):
-    """A part of a report. What a newer loracheck adds to it is let be.
-
-    A file may also be older, or edited by hand: a value of another kind than it should be counts as not there, so that
-    whoever shows it needs no second look.
-    """
-
-    # The plain dataclasses in it, such as limits, take these settings over.
-    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
-
-    @field_validator("*", mode="wrap")
-    @classmethod
-    def _or_nothing(cls, value: Any, handler: Callable[[Any], Any], info: ValidationInfo) -> Any:
-        try:
-            return handler(value)
-        except ValidationError:
-            field = cls.model_fields[info.field_name or ""]
-            if field.is_required():
-                raise
-            return field.get_default(call_default_factory=True)
 
 
 class NullStats(Part):
@@ -63,27 +39,6 @@ class NullStats(Part):
     match: str | None = None
     samples: dict[RankName, NullSample] = Field(default_factory=dict)
     """Their valid answers by rank multiplier, `rank_1.00`: what it takes to judge again."""
-
-
-class PairedTest(Part):
-    """How many cases each view got right, and how sure the change is."""
-
-    both: Count
-    lost: Count
-    gained: Count
-    neither: Count
-    mcnemar_p: Number | None = None
-    delta: Number | None = None
-    interval_95: tuple[Number, Number] | None = None
-    method: str | None = None
-
-    @property
-    def n(self) -> int:
-        return self.both + self.lost + self.gained + self.neither
-
-    @property
-    def counts(self) -> tuple[int, int, int, int]:
-        return self.both, self.lost, self.gained, self.neither
 
 
 class PairedTests(Part):
@@ -289,6 +244,8 @@ class Evidence(Rates):
     abstention: Abstention | None = None
     several: SeveralCalls | None = None
     """None where no case expects several calls."""
+    tries: Tries | None = None
+    """None where every case was asked once."""
     limits: Limits = Limits()
     subject: Subject = "adapter"
     """What was checked."""
@@ -322,4 +279,5 @@ class Evidence(Rates):
             exact_arguments=self.exact_arguments_ft,
             abstention=self.abstention.ft if self.abstention else None,
             all_calls=self.several.right_ft if self.several else None,
+            pass_hat_k_delta=self.tries.all_right.delta if self.tries and self.tries.all_right else None,
         )

@@ -18,7 +18,7 @@ _SHARES = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Named as in the suite file. The last three are judged only where they are given."""
+    """Named as in the suite file. The last four are judged only where they are given."""
 
     assert_validity_delta_gte: StrictFloat = -0.05
     assert_hallucination_lte: StrictFloat = 0.10
@@ -26,6 +26,7 @@ class Limits:
     assert_exact_arguments_gte: StrictFloat | None = None
     assert_abstention_gte: StrictFloat | None = None
     assert_all_calls_gte: StrictFloat | None = None
+    assert_pass_hat_k_delta_gte: StrictFloat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ def check_limits(
     exact_arguments: float | None = None,
     abstention: float | None = None,
     all_calls: float | None = None,
+    pass_hat_k_delta: float | None = None,
 ) -> dict[str, LimitCheck]:
     """Each limit by its name, in the order they are told. Argument disagreement never decides."""
     return {
@@ -59,6 +61,7 @@ def check_limits(
         "assert_exact_arguments_gte": _at_least(exact_arguments, limits.assert_exact_arguments_gte),
         "assert_abstention_gte": _at_least(abstention, limits.assert_abstention_gte),
         "assert_all_calls_gte": _at_least(all_calls, limits.assert_all_calls_gte),
+        "assert_pass_hat_k_delta_gte": _at_least(pass_hat_k_delta, limits.assert_pass_hat_k_delta_gte),
     }
 
 
@@ -97,4 +100,5 @@ def _missed(name: str, value: float, bound: float) -> str:
     if delta == limit:
         # 0.95 - 1.0 lies a rounding error under -0.05, and "-5.0 is under -5.0" would read like a mistake.
         delta = f"{100 * value:+.17g}"
-    return f"delta {delta} points is under the limit of {limit}"
+    what = "pass^k" if name == "assert_pass_hat_k_delta_gte" else "delta"
+    return f"{what} {delta} points is under the limit of {limit}"

@@ -31,13 +31,14 @@ from loracheck.scoring.evidence import (
     Evidence,
     Flips,
     NullStats,
-    PairedTest,
     PairedTests,
     SeveralCalls,
     Subject,
 )
 from loracheck.scoring.limits import LimitCheck, Limits, missed_in_words, percent
 from loracheck.scoring.outcome import Reading
+from loracheck.scoring.paired_test import paired_test
+from loracheck.scoring.tries import CaseTries, Tries, compare_tries
 
 Verdict: TypeAlias = Literal["pass", "fail", "skip", "error"]
 
@@ -52,6 +53,8 @@ class Trial:
     ft: Reading
     expects_call: bool = True
     """Whether a call is valid is no question where none should be made."""
+    tries: CaseTries | None = None
+    """What came of asking it several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ def judge(
             "null": _null_stats(asked, rates.json_valid_rate_base, calibration, why, samples or {}, nulls_on_cases),
             **_changes(asked),
             **_accuracy(trials, asked),
+            "tries": _tries(asked, seed),
             "power": power_of(asked, limits, flips),
             "flips": flips,
             "subject": subject,
@@ -194,6 +198,11 @@ def _several(asked: Sequence[Trial]) -> SeveralCalls | None:
     )
 
 
+def _tries(asked: Sequence[Trial], seed: int) -> Tries | None:
+    tried = [trial.tries for trial in asked if trial.tries]
+    return compare_tries(tried, seed) if tried else None
+
+
 def _changes(asked: Sequence[Trial]) -> dict[str, Any]:
     """What became of the answers that should be calls, and the paired tests on it."""
     base, ft = _sides(asked)
@@ -214,7 +223,8 @@ def _certainty(
     trials: Sequence[Trial], evidence: Evidence, checks: Mapping[str, LimitCheck], calibration: Calibration | None
 ) -> dict[str, Any]:
     """How sure the verdict is, and each limit for itself."""
-    spreads = spreads_of(trials, evidence.paired.validity, calibration)
+    all_tries = evidence.tries.all_right if evidence.tries else None
+    spreads = spreads_of(trials, evidence.paired.validity, calibration, all_tries)
     grades = {name: grade for name, spread in spreads.items() if (grade := grade_of_limit(checks[name], spread))}
     return {
         "certainty": {
@@ -227,17 +237,6 @@ def _certainty(
 
 def _counts(readings: Iterable[Reading]) -> dict[str, int]:
     return dict(Counter(reading.outcome for reading in readings).most_common())
-
-
-def paired_test(paired: statistics.Paired) -> PairedTest:
-    """How sure a change is, from what became of the same cases."""
-    return PairedTest(
-        **asdict(paired),
-        mcnemar_p=statistics.mcnemar_p(paired.lost, paired.gained),
-        delta=paired.delta,
-        interval_95=statistics.delta_interval(paired),
-        method=statistics.METHOD,
-    )
 
 
 def _null_stats(

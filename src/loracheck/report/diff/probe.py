@@ -9,10 +9,11 @@ from functools import cached_property
 from loracheck.probes.tool_use_words import paired_sentence
 from loracheck.results import CaseReport, ProbeReport, ViewAnswer
 from loracheck.scoring import Evidence, Limits, Reading, Trial, judge
-from loracheck.scoring.evidence import PairedTest, Subject
+from loracheck.scoring.evidence import Subject
 from loracheck.scoring.limits import check_limits
+from loracheck.scoring.paired_test import PairedTest, paired_test
 from loracheck.scoring.statistics import SIGNIFICANT, Paired, cases_needed, mcnemar_p, pair, straddles
-from loracheck.scoring.verdict import measure, paired_test
+from loracheck.scoring.verdict import measure
 from loracheck.text import percent, points, small
 
 _GOOD, _BAD = ("pass", "warn"), ("fail", "error")

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from loracheck.results import ProbeReport
-from loracheck.scoring.evidence import PairedTest
+from loracheck.scoring.paired_test import PairedTest
 from loracheck.scoring.statistics import wilson
 
 _REACHES = (0.1, 0.25, 0.5, 1.0)
