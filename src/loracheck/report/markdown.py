@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from loracheck.probes import tries_words
 from loracheck.probes.probe import Row
+from loracheck.report.calls import CallLine, MadeCall, call_lines, lost_a_call, whole_answer
 from loracheck.report.content import Content, content_of, together
-from loracheck.results import FileRecord, ProbeReport, Report, Verdict
+from loracheck.report.tries import MEANINGS, MOST_MARKS, Mark, differs, lost_tries, marks
+from loracheck.results import CaseReport, FileRecord, ProbeReport, Report, Verdict
 from loracheck.text import counted, cut, visible, visible_lines
 
 # GitHub takes comments of 65,536 characters, and step summaries of a megabyte.
@@ -21,6 +24,7 @@ EXAMPLES = 10
 _LETTERS = 1000
 
 _MARKS: dict[Verdict, str] = {"pass": "✅", "fail": "❌", "warn": "⚠️", "skip": "➖", "error": "💥"}
+_DRAWN: dict[Mark, str] = {"right": "●", "valid": "◐", "wrong": "○"}
 _ACTING = re.compile(r"""[\\`*_{}\[\]<>&|~!$#@"^]|:(?=\S)|(?<=www)\.""", re.IGNORECASE)
 
 
@@ -71,6 +75,7 @@ def _probe(probe: ProbeReport, content: Content) -> Iterator[tuple[str, str]]:
         yield "paragraph", "\n".join(f"- {prose(paragraph)}" for paragraph in paragraphs)
     if content.transitions and content.transitions.any_changed:
         yield "table", _matrix(content)
+    yield from _tries(probe)
     yield from _cases(probe)
 
 
@@ -83,8 +88,8 @@ def _headline_of(probe: ProbeReport, content: Content) -> str:
     return f"{_headline(content.verdict, probe.score)}{grade}: {code(probe.name)}"
 
 
-def _rows_table(rows: Iterable[Row], subject: str) -> str:
-    lines = [f"| | base | {subject} | change | limit | |", "| --- | ---: | ---: | ---: | --- | --- |"]
+def _rows_table(rows: Iterable[Row], subject: str, title: str = "", limit: str = " limit") -> str:
+    lines = [f"|{title} | base | {subject} | change |{limit} | |", "| --- | ---: | ---: | ---: | --- | --- |"]
     for row in rows:
         kept = "" if row.kept is None else "kept" if row.kept else "**missed**"
         cells = [*map(prose, (row.name, row.base, row.adapter, row.change, row.limit)), kept]
@@ -101,23 +106,77 @@ def _matrix(content: Content) -> str:
     return "\n".join(lines)
 
 
+def _tries(probe: ProbeReport) -> Iterator[tuple[str, str]]:
+    tries = probe.comparison.tries
+    if tries is None:
+        return
+    yield "table", _rows_table(tries_words.rows(tries), probe.comparison.subject, f" {tries.tries} tries a case", "")
+    if details := list(tries_words.details(tries)):
+        yield "paragraph", "\n".join(f"- {prose(detail)}" for detail in details)
+    strips = [(case.id, marks(case, case.base), marks(case, case.ft)) for case in probe.cases if differs(case)]
+    if strips:
+        strips.sort(key=lambda strip: lost_tries(*strip[1:]), reverse=True)
+        meanings = ", ".join(f"{_DRAWN[mark]} {meaning}" for mark, meaning in MEANINGS.items())
+        lines = [f"| {meanings} | base | {probe.comparison.subject} |", "| --- | --- | --- |"]
+        lines += [f"| {code(cut(name, 80))} | {_strip(base)} | {_strip(ft)} |" for name, base, ft in strips[:EXAMPLES]]
+        yield "table", "\n".join(lines)
+
+
+def _strip(tried: Sequence[Mark]) -> str:
+    more = len(tried) - MOST_MARKS
+    return "".join(_DRAWN[mark] for mark in tried[:MOST_MARKS]) + (f" +{more}" if more > 0 else "")
+
+
 def _cases(probe: ProbeReport) -> Iterator[tuple[str, str]]:
-    broken = probe.broken
+    broken, subject = probe.broken, probe.comparison.subject
     if not broken:
         if probe.cases:
             yield "paragraph", f"No case broke ({counted(len(probe.cases), 'case')})."
-        return
-    more = f"; the first {EXAMPLES}" if len(broken) > EXAMPLES else ""
-    yield "paragraph", f"**{len(broken)} of {len(probe.cases)} cases broke**{more}:"
+    else:
+        yield "paragraph", f"**{len(broken)} of {len(probe.cases)} cases broke**{_first(broken)}:"
     for case in broken[:EXAMPLES]:
-        yield (
-            "case",
-            f"<details><summary>{code(case.id)}: {case.base.outcome} to {case.ft.outcome}</summary>\n\n"
-            f"{code(cut(case.prompt, 300))}\n\n"
-            f"base, {case.base.outcome}:\n{fenced(case.base.text)}\n"
-            f"{probe.comparison.subject}, {case.ft.outcome}:\n{fenced(case.ft.text)}\n\n"
-            "</details>",
-        )
+        yield "case", _case(case, subject, f"{case.base.outcome} to {case.ft.outcome}")
+    # The first call decides, so a case may have lost a later one and not have broken.
+    lost = [case for case in probe.cases if lost_a_call(case) and not case.broke]
+    if lost:
+        lost_calls = f"**{counted(len(lost), 'case')} lost one of several calls**{_first(lost)}:"
+        yield "paragraph", lost_calls
+    for case in lost[:EXAMPLES]:
+        yield "case", _case(case, subject, whole_answer(case.ft.matched))
+
+
+def _first(cases: Sequence[CaseReport]) -> str:
+    return f"; the first {EXAMPLES}" if len(cases) > EXAMPLES else ""
+
+
+def _case(case: CaseReport, subject: str, what: str) -> str:
+    calls = call_lines(case)
+    return (
+        f"<details><summary>{code(case.id)}: {what}</summary>\n\n"
+        f"{code(cut(case.prompt, 300))}\n\n"
+        f"{_calls_table(case, subject, calls) if calls else ''}"
+        f"base, {case.base.outcome}:\n{fenced(case.base.text)}\n"
+        f"{subject}, {case.ft.outcome}:\n{fenced(case.ft.text)}\n\n"
+        "</details>"
+    )
+
+
+def _calls_table(case: CaseReport, subject: str, calls: Sequence[CallLine]) -> str:
+    base, adapter = whole_answer(case.base.matched), whole_answer(case.ft.matched)
+    lines = [f"| expected | base: {base} | {subject}: {adapter} |", "| --- | --- | --- |"]
+    for line in calls:
+        expected = "not expected" if line.expected is None else code(cut(line.expected, 200))
+        made = (_made(call, is_expected=line.expected is not None) for call in (line.base, line.adapter))
+        lines.append(f"| {expected} | {' | '.join(made)} |")
+    return "\n".join(lines) + "\n\n"
+
+
+def _made(call: MadeCall | None, *, is_expected: bool) -> str:
+    if call is None:
+        return "❌ missing" if is_expected else ""
+    if call.fate == "right":
+        return f"✅ {code(cut(call.text, 200))}"
+    return f"❌ {code(cut(call.text, 200))}{' other arguments' if call.fate == 'other arguments' else ''}"
 
 
 def _provenance(report: Report) -> str:

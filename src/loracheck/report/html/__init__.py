@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from loracheck.probes import tries_words
 from loracheck.report.content import content_of, together
 from loracheck.report.diff import Diff
 from loracheck.report.diff.show import figures, judged_again_notes, verdict_in_words
-from loracheck.report.html.cases import OUTCOME_NAMES, case_table, choices, example
+from loracheck.report.html.cases import OUTCOME_NAMES, CaseView, case_table, choices, example
 from loracheck.report.html.parts import compare, page
 from loracheck.report.html.plots import changes, measures, null_dots
+from loracheck.report.tries import MEANINGS, MOST_MARKS, lost_tries
 from loracheck.results import NullAdapterEvidence, ProbeReport, Report
 from loracheck.scoring import Evidence
 from loracheck.scoring.evidence import DialectUse
@@ -19,7 +21,7 @@ from loracheck.scoring.evidence import DialectUse
 _LONGEST = 1_000
 
 # A page of a few megabytes at the most; the JSON has everything.
-MOST_FLIPS, _LETTERS = 200, 4000
+MOST_FLIPS, MOST_STRIPS, _LETTERS = 200, 200, 4000
 
 
 def render(report: Report) -> str:
@@ -35,6 +37,8 @@ def render(report: Report) -> str:
         probes=[_probe_view(probe, place) for place, probe in enumerate(report.judged, 1)],
         provenance=_provenance(report),
         outcome_names=OUTCOME_NAMES,
+        mark_names=MEANINGS,
+        most_marks=MOST_MARKS,
     )
 
 
@@ -68,7 +72,23 @@ def _probe_view(probe: ProbeReport, number: int) -> dict[str, Any]:
         "measures": measures(probe),
         "changes": changes(probe),
         "null_dots": null_dots(probe),
+        "tries": _tries(probe, table),
         "other_dialects": _other_dialects(probe.comparison.dialect or DialectUse()),
+    }
+
+
+def _tries(probe: ProbeReport, table: Sequence[CaseView]) -> dict[str, Any] | None:
+    """What several tries say, and the strips of the cases in which the adapter lost most of them first."""
+    tries = probe.comparison.tries
+    if tries is None:
+        return None
+    strips = sorted((view for view in table if any(view.marks)), key=lambda view: lost_tries(*view.marks), reverse=True)
+    return {
+        "evidence": tries,
+        "rows": list(tries_words.rows(tries)),
+        "details": list(tries_words.details(tries)),
+        "table": strips[:MOST_STRIPS],
+        "left_out": max(0, len(strips) - MOST_STRIPS),
     }
 
 

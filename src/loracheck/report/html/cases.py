@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from loracheck.report.calls import CallLine, call_lines, expected_call, lost_a_call, whole_answer
 from loracheck.report.html.parts import Span, compare
+from loracheck.report.tries import Mark, differs, marks
 from loracheck.results import CaseReport, ProbeReport
 from loracheck.scoring import Outcome
 from loracheck.scoring.evidence import Subject
@@ -49,6 +50,12 @@ class CaseView:
     spans: tuple[tuple[Span, ...], tuple[Span, ...]]
     """The base's answer and the adapter's, with what differs marked."""
     expected: str
+    calls: list[CallLine]
+    """Where several calls are expected: these beside those that were made."""
+    whole_answers: tuple[str, str]
+    """What the calls of each view come to all together."""
+    marks: tuple[list[Mark], list[Mark]]
+    """The tries of each view; empty where it was asked once."""
 
 
 def case_table(cases: Sequence[CaseReport]) -> list[CaseView]:
@@ -74,7 +81,17 @@ def _plainness(case: CaseReport) -> tuple[bool, int]:
 
 def _case_view(case: CaseReport, letters: int) -> CaseView:
     spans = compare(case.base.text[:letters], case.ft.text[:letters])
-    return CaseView(case, letters, _fate(case), " ".join(_kinds(case)), spans, _expected(case))
+    return CaseView(
+        case,
+        letters,
+        _fate(case),
+        " ".join(_kinds(case)),
+        spans,
+        _expected(case),
+        call_lines(case),
+        (whole_answer(case.base.matched), whole_answer(case.ft.matched)),
+        (marks(case, case.base), marks(case, case.ft)),
+    )
 
 
 def _fate(case: CaseReport) -> Fate:
@@ -91,13 +108,7 @@ def _expected(case: CaseReport) -> str:
     if case.gold_tool_name is None:
         return "any call"
     one = ExpectedCall(case.gold_tool_name, case.gold_arguments)
-    return " and ".join(map(_written, case.gold_calls or (one,)))
-
-
-def _written(call: ExpectedCall) -> str:
-    if call.arguments is None:
-        return call.name
-    return f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)[:1000]}"
+    return " and ".join(map(expected_call, case.gold_calls or (one,)))
 
 
 def _kinds(case: CaseReport) -> Iterable[str]:
@@ -107,6 +118,10 @@ def _kinds(case: CaseReport) -> Iterable[str]:
         yield "differs"
     if case.base.arguments_correct and case.ft.arguments_correct is False:
         yield "arguments"
+    if lost_a_call(case):
+        yield "calls"
+    if differs(case):
+        yield "tries"
     if not case.expects_call:
         yield "abstain"
     else:
@@ -125,6 +140,8 @@ def choices(table: Sequence[CaseView], subject: Subject = "adapter") -> dict[str
             **{str(fate): label.format(subject=subject) for fate, label in FATES.items()},
             "differs": "any other answer",
             "arguments": "lost the right arguments",
+            "calls": "lost one of several calls",
+            "tries": "other tries come out right",
             "abstain": "no call expected",
         },
         f"Base → {subject}": {f"{was}-{is_now}": f"{old} → {new}" for was, old in names for is_now, new in names},
