@@ -105,6 +105,21 @@ def test_a_marked_function_is_a_test_for_each_case_and_one_for_the_verdict(run: 
     result.stdout.fnmatch_lines([f"*::test_tools[[]{name}[]] PASSED*" for name in ("case1", "case4", "verdict")])
 
 
+def test_the_mark_knows_tries(run: Any, project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_tools="""
+        import pytest
+
+        @pytest.mark.loracheck("tools.yaml", trials=3, temperature=0.7, top_k=40)
+        def test_tries(loracheck):
+            assert loracheck.probe.comparison.tries.tries == 3
+            if loracheck.case:
+                assert len(loracheck.case.ft.tries) == 3
+        """
+    )
+    run().assert_outcomes(passed=5)
+
+
 def test_collecting_asks_nothing(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checking, "check", never)
     result = project.runpytest_inprocess(*QUICK, "--collect-only", "-q")
@@ -333,6 +348,7 @@ def test_cases_may_be_a_pack(project: pytest.Pytester) -> None:
             'sute="tools.yaml"',
             "*unexpected keyword argument 'sute'; it takes suite, base, adapter, base_adapter, candidate, *",
         ),
+        ('suite="tools.yaml", trials=3', "*trials (3) need a temperature to be drawn at; give one, such as 0.7"),
         ("", '*give suite="tools.yaml", or both base="model.gguf" and adapter="mine.gguf", candidate=*'),
         ('suite="none.yaml"', "*none.yaml: no such file"),
         ('suite="bad.yaml"', "*bad.yaml:2: modles: unknown key; did you mean 'models'[?]"),

@@ -45,7 +45,9 @@ def _in_plain_words() -> Iterator[None]:
     except ValidationError as bad:
         first = bad.errors()[0]
         problem = first["msg"].removeprefix("Value error, ")
-        raise InputError(f"{'.'.join(map(str, first['loc']))}: {problem[:1].lower()}{problem[1:]}") from None
+        # What is wrong with several of them together has no place of its own.
+        place = "".join(f"{step}." for step in first["loc"]).rstrip(".")
+        raise InputError(f"{place + ': ' if place else ''}{problem[:1].lower()}{problem[1:]}") from None
 
 
 @_in_plain_words()

@@ -235,6 +235,29 @@ def test_two_probes_of_one_name_are_refused(write: Write) -> None:
     assert refusal(write(twice)) == "suite.yaml:4: suite: two probes are named 'tools'; names must differ"
 
 
+@pytest.mark.parametrize(
+    ("defaults", "complaint"),
+    [
+        ("{trials: 5}", ":4: defaults: trials (5) need a temperature to be drawn at; give one, such as 0.7"),
+        ("{temperature: 0.7}", ":4: defaults: temperature is for trials, and answers are greedy without them; give"),
+        ("{trials: 5, temperature: -1}", ":4: defaults.temperature: input should be greater than or equal to 0"),
+        ("{trials: 5, temperature: .nan}", ":4: defaults.temperature: input should be"),
+        ("{trials: 5, temperature: .inf}", ":4: defaults.temperature: input should be a finite number"),
+        ("{trials: 0, temperature: 1}", ":4: defaults.trials: input should be greater than or equal to 1"),
+        ("{trials: 5, temperature: 1, min_p: 1}", ":4: defaults.min_p: input should be less than 1"),
+    ],
+)
+def test_tries_that_cannot_be_drawn_are_refused_at_their_line(write: Write, defaults: str, complaint: str) -> None:
+    assert refusal(write(SMALL.replace("suite:", f"defaults: {defaults}\nsuite:"))).startswith(f"suite.yaml{complaint}")
+
+
+def test_tries_are_settings_of_a_suite(write: Write) -> None:
+    drawn = "{trials: 5, temperature: 0.7, top_p: 0.9, min_p: 0.05, top_k: 40}"
+    defaults = load_suite(write(SMALL.replace("suite:", f"defaults: {drawn}\nsuite:"))).defaults
+    assert (defaults.trials, defaults.temperature) == (5, 0.7)
+    assert (defaults.top_p, defaults.min_p, defaults.top_k) == (0.9, 0.05, 40)
+
+
 def test_a_null_adapter_after_the_probe_it_serves_is_refused(write: Write) -> None:
     complaint = refusal(write(SMALL + "  - {name: nulls, kind: null_adapter}\n"))
     assert complaint.endswith("the null_adapter 'nulls' comes after 'tools', which it serves; move it to the front")

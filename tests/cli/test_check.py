@@ -12,6 +12,8 @@ from suite_factory import CHAT_TEMPLATE, Files, answering, call, failing_from, m
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from loracheck.engine import Prompt, View
+
 SUITE = """\
 version: 1
 models: {base: {gguf: base.gguf}, ft: {adapters: [{gguf: adapter.gguf}]}}
@@ -247,6 +249,57 @@ def test_bad_arguments_end_with_2_and_a_sentence(
     done = loracheck("check", "-q", *args)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--trials", "5"], "trials (5) need a temperature to be drawn at; give one, such as 0.7"),
+        (
+            ["--temperature", "0.7"],
+            "temperature is for trials, and answers are greedy without them; give trials as well",
+        ),
+        (["--top-p", "0.9"], "top_p is for trials, and answers are greedy without them"),
+        (["--trials", "5", "--temperature", "-0.1"], "temperature: input should be greater than or equal to 0"),
+        (["--trials", "5", "--temperature", "nan"], "temperature: input should be a finite number"),
+        (["--trials", "5", "--temperature", "inf"], "temperature: input should be a finite number"),
+        (["--trials", "5", "--temperature", "warm"], "'warm' is not a valid float"),
+        (["--trials", "0", "--temperature", "1"], "0 is not in the range 1<=x<=1000"),
+        (["--trials", "5", "--temperature", "1", "--top-p", "0"], "top_p: input should be greater than 0"),
+        (["--trials", "5", "--temperature", "1", "--top-p", "nan"], "top_p: input should be"),
+        (["--trials", "5", "--temperature", "1", "--min-p", "1"], "min_p: input should be less than 1"),
+        (["--trials", "5", "--temperature", "1", "--top-k", "-1"], "-1 is not in the range"),
+    ],
+)
+def test_tries_that_cannot_be_drawn_end_with_2_and_a_sentence(
+    loracheck: Any, suite_file: Path, args: list[str], said: str
+) -> None:
+    done = loracheck("check", "-q", suite_file, *args)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_tries_are_asked_for_by_options_and_repeated_from_the_report(
+    loracheck: Any, use_engine: Any, suite_file: Path, tmp_path: Path
+) -> None:
+    def reply(view: View, prompt: Prompt) -> str:
+        return "no idea" if view.name == "adapter" and prompt.attempt and prompt.attempt.number == 1 else call()
+
+    use_engine(FakeEngine(reply))
+    out = tmp_path / "out.json"
+    options = ("--trials", "3", "--temperature", "0.7", "--top-k", "40", "--seed", "5")
+    done = loracheck("check", "-q", suite_file, *options, "--json", out)
+    assert done.code == 0
+    assert "3 tries at each of" in done.out
+    report = json.loads(out.read_bytes())
+    assert report["provenance"]["seeds"]["tries"] == 5
+    tries = report["probes"][1]["evidence"]["tries"]
+    assert (tries["tries"], tries["exact"]["pass_all_base"][-1], tries["exact"]["pass_all_ft"][-1]) == (3, 1.0, 0.0)
+    use_engine(FakeEngine(reply))
+    again = loracheck("check", "-q", "--like", out, "--no-cache")
+    assert f"Second run: the same as {out} in every number." in again.err
+    planned = loracheck("check", suite_file, *options, "--plan")
+    assert "tries    3 at each case, temperature 0.7" in planned.out
 
 
 def test_two_cases_with_one_id_end_with_2(loracheck: Any, files: Files, suite_file: Path, tmp_path: Path) -> None:

@@ -144,11 +144,11 @@ class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_
     @model_validator(mode="after")
     def _tries_are_drawn(self) -> Defaults:
         if self.trials is not None and self.temperature is None:
-            raise ValueError(f"{self.trials} trials without a temperature; give one such as temperature: 0.7")
+            raise ValueError(f"trials ({self.trials}) need a temperature to be drawn at; give one, such as 0.7")
         settings = {"temperature": None, "top_p": 1.0, "min_p": 0.0, "top_k": 0}
         for name, left_out in settings.items():
             if self.trials is None and getattr(self, name) != left_out:
-                raise ValueError(f"{name} is for tries, and answers are greedy without them; give trials as well")
+                raise ValueError(f"{name} is for trials, and answers are greedy without them; give trials as well")
         return self
 
     @field_validator("template_args")
