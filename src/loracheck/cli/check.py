@@ -31,7 +31,8 @@ Examples:
   loracheck check --base F16.gguf --adapter mine.gguf --quantize Q4_0
   loracheck check --base model.gguf --adapter mine.gguf --plan
   loracheck check --base qwen3.gguf --adapter mine.gguf --no-thinking
-  loracheck check --base model.gguf --adapter mine.gguf --trials 5 --temperature 0.7
+  loracheck check --base model.gguf --adapter mine.gguf --trials 5 \\
+      --temperature 0.7
   loracheck check --like out.json --no-cache
 
 \b
