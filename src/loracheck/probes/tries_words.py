@@ -42,9 +42,9 @@ def details(tries: Tries) -> Iterator[str]:
     if between is not None and within is not None and between + within > 0:
         share = between / (between + within)
         yield (
-            f"Of the variance of this change, {percent(share, 0)} comes from the choice of cases and "
-            f"{percent(1 - share, 0)} from the luck of the tries: more {'cases' if share >= 0.5 else 'tries'} would "
-            "tell more."
+            f"Of the variance of the change in calls as expected, {percent(share, 0)} comes from the choice of cases "
+            f"and {percent(1 - share, 0)} from the luck of the tries: more {'cases' if share >= 0.5 else 'tries'} "
+            "would tell more."
         )
     if exact.flaky_ft:
         yield f"Now as expected and now not, only with the adapter: {_names(exact.flaky_ft)}."

@@ -9,7 +9,7 @@ from loracheck.results import CaseReport, ViewAnswer
 
 Mark: TypeAlias = Literal["right", "valid", "wrong"]
 
-MEANINGS: dict[Mark, str] = {"right": "as expected", "valid": "valid, and not as expected", "wrong": "not valid"}
+MEANINGS: dict[Mark, str] = {"right": "as expected", "valid": "another valid call", "wrong": "wrong"}
 MOST_MARKS = 40
 """A strip of more fits no line."""
 
