@@ -25,7 +25,7 @@ ROOMS = (
     {"prompts"},
     {"engine"},
     {"results", "quantized"},
-    {"probes"},
+    {"probes", "provenance"},
     {"plan"},
     {"ask", "judge"},
     {"checking", "suites"},

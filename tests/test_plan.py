@@ -18,7 +18,8 @@ from loracheck.engine import AdapterUse, NullAdapter, Settings
 from loracheck.errors import AdapterError, CasesError, InputError, ModelError
 from loracheck.files import sha256_of
 from loracheck.models.peft import source_hashes
-from loracheck.plan import model_record, read
+from loracheck.plan import read
+from loracheck.provenance import model_record
 from loracheck.store import Store
 from loracheck.suites import load_suite
 from models.factory import lora_tensors, write_adapter

@@ -10,9 +10,10 @@ from typing import Protocol
 from loracheck.engine import Engine, Prompt, View
 from loracheck.errors import EngineError, NoEffectError
 from loracheck.models import measure_adapter
-from loracheck.plan import AdapterFile, Plan
+from loracheck.plan import Plan
 from loracheck.probes.probe import Answers, Questions
 from loracheck.probes.reading import answer_to, having_heard_the_base
+from loracheck.provenance import AdapterFile
 
 EFFECT_TEXT = "Call the tool search_web to find the capital of France."
 """Read by both views before any case is answered, to see whether the adapter computes anything at all."""

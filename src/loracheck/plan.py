@@ -5,8 +5,7 @@ Whatever is wrong with an input is found here, before anything is hashed or load
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import zip_longest
@@ -16,25 +15,20 @@ from typing import Any, TypeAlias
 from loracheck.cases.case import Case
 from loracheck.cases.load import find_bad_schema
 from loracheck.cases.suite import AdapterEntry, Defaults, Suite
-from loracheck.engine import AdapterUse, Prompt, Sampling, Settings, Try, View
-from loracheck.engine.identity import llama_cpp_version
+from loracheck.engine import Prompt, Sampling, Settings, Try, View
 from loracheck.errors import CasesError, ModelError, NoEffectError, SuiteError
 from loracheck.models import (
     GgufFile,
-    LoraFile,
     chat_template,
-    check_fits,
     is_same_tokenizer,
-    read_lora,
     read_model_header,
     vocabulary_difference,
 )
-from loracheck.models.model import parts_of_model
-from loracheck.models.peft import converted, is_peft_folder
 from loracheck.probes import KINDS
 from loracheck.probes.probe import Prompts, Questions, Step, Views
 from loracheck.prompts.format import PromptFormat, write_prompts
-from loracheck.results import AdapterRecord, FileRecord, Provenance
+from loracheck.provenance import AdapterFile, adapter_file, provenance_of
+from loracheck.results import Provenance
 from loracheck.store import Store
 
 ANSWER_TOKENS = 256
@@ -46,20 +40,6 @@ Written: TypeAlias = Mapping[Path, tuple[PromptFormat, list[str]]]
 
 # A row that is alone in its step is rounded otherwise than in a tile of four.
 _OTHER_WIDTH = 1
-
-
-@dataclass(frozen=True, slots=True)
-class AdapterFile:
-    """An adapter of the suite, as the GGUF file that llama.cpp is given."""
-
-    entry: AdapterEntry
-    lora: LoraFile
-    sources: dict[str, str] | None
-    """Of a PEFT folder, the sha256 of each file that it was converted from."""
-
-    @property
-    def use(self) -> AdapterUse:
-        return AdapterUse(self.lora.path, self.entry.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +126,13 @@ def read(suite: Suite, store: Store, quantized: Path | None = None) -> Plan:
         settings=engine_settings(suite.defaults),
         steps=steps,
         # Last, because it reads every byte: what is wrong with an input has been said by now.
-        provenance=_provenance(suite, views, on_base[:own], on_tuned[len(views.bare.adapters) :], store.sha256_of),
+        provenance=provenance_of(
+            suite,
+            candidate or (tuned_model if suite.defaults.quantize else None),
+            on_base[:own],
+            on_tuned[len(views.bare.adapters) :],
+            store.sha256_of,
+        ),
         loracheck_version=version("loracheck"),
     )
     _confirm_two_views(plan)
@@ -162,7 +148,7 @@ def _to_be_made(suite: Suite) -> Path:
 
 
 def _adapter_files(entries: Iterable[AdapterEntry], model: GgufFile) -> tuple[AdapterFile, ...]:
-    return tuple(_adapter_file(entry, model) for entry in entries)
+    return tuple(adapter_file(entry, model) for entry in entries)
 
 
 def _write(suite: Suite, base: GgufFile, tuned: GgufFile, tuned_model: Path, store: Store) -> Written:
@@ -234,16 +220,6 @@ def _confirm_two_views(plan: Plan) -> None:
         )
 
 
-def _adapter_file(entry: AdapterEntry, model: GgufFile) -> AdapterFile:
-    gguf, sources = entry.gguf, None
-    if is_peft_folder(gguf):
-        conversion = converted(gguf, model.path)
-        gguf, sources = conversion.gguf, conversion.sources
-    lora = read_lora(gguf)
-    check_fits(lora, model)
-    return AdapterFile(entry, lora, sources)
-
-
 def _confirm_schemas(suite: Suite) -> None:
     """With strict schemas, none of them may itself be invalid."""
     for entry in suite.entries:
@@ -310,65 +286,3 @@ def _merged(known: Questions, more: Questions) -> Questions:
         traced=known.traced or more.traced,
         follows=follows if any(follows) else (),
     )
-
-
-def _provenance(
-    suite: Suite,
-    views: Views,
-    base_adapters: Sequence[AdapterFile],
-    under_test: Sequence[AdapterFile],
-    hash_of: Callable[[Path], str],
-) -> Provenance:
-    def records(adapters: Sequence[AdapterFile]) -> tuple[AdapterRecord, ...]:
-        return tuple(
-            AdapterRecord(
-                path=str(adapter.entry.gguf),
-                sha256=hash_of(adapter.lora.path),
-                scale=adapter.entry.scale,
-                peft=adapter.sources,
-            )
-            for adapter in adapters
-        )
-
-    return Provenance(
-        suite_file=None if suite.file is None else str(suite.file),
-        outside_suite_folder=tuple(_outside(suite)),
-        model=model_record(suite.models.base.gguf, hash_of),
-        candidate=_candidate_record(suite, views.tuned.model, hash_of),
-        base_adapters=records(base_adapters),
-        ft_adapters=records(under_test),
-        settings=suite.defaults.model_dump(),
-        suite=suite.model_dump(mode="json"),
-        seeds={
-            "bootstrap": suite.defaults.seed,
-            **({"tries": suite.defaults.seed} if suite.defaults.trials else {}),
-            "null": [seed for entry in suite.entries for seed in entry.seeds],
-        },
-        llama_cpp=llama_cpp_version(),
-        python=platform.python_version(),
-        machine=f"{platform.system()} {platform.machine()}",
-    )
-
-
-def _candidate_record(suite: Suite, tuned: Path, hash_of: Callable[[Path], str]) -> FileRecord | None:
-    if suite.models.ft.gguf is not None:
-        return model_record(suite.models.ft.gguf, hash_of)
-    if suite.defaults.quantize is None:
-        return None
-    return FileRecord(path=str(tuned)) if tuned == _to_be_made(suite) else model_record(tuned, hash_of)
-
-
-def model_record(path: Path, hash_of: Callable[[Path], str]) -> FileRecord:
-    """A model by content, every part of it where it is split."""
-    parts = parts_of_model(path)
-    records = tuple(FileRecord(path=str(part), sha256=hash_of(part)) for part in parts)
-    return records[0].model_copy(update={"parts": records if len(parts) > 1 else ()})
-
-
-def _outside(suite: Suite) -> Iterator[str]:
-    if suite.file is None:
-        return
-    folder = suite.file.resolve().parent
-    for path in suite.files:
-        if not path.resolve().is_relative_to(folder):
-            yield str(path.resolve())

@@ -17,8 +17,8 @@ from loracheck.cases.load import load_suite as load_suite_file
 from loracheck.cases.suite import AdapterEntry, Suite, adapter_entry, quick_suite
 from loracheck.errors import InputError, ReportError
 from loracheck.models.peft import is_peft_folder, source_hashes
-from loracheck.plan import model_record
 from loracheck.probes import suite_type
+from loracheck.provenance import model_record
 from loracheck.results import AdapterRecord, FileRecord, Report
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
