@@ -110,7 +110,7 @@ def _finish(
     return path
 
 
-def write_loadable_model(path: Path, *, width: int = 64, seed: int = 0, dtype: Any = np.float16) -> Path:
+def write_loadable_model(path: Path, *, width: int = 64, seed: int = 0) -> Path:
     """A model with all that llama.cpp's quantizer asks for; no row is longer or shorter than `width`."""
     rng = np.random.default_rng(seed)
     shapes = {"token_embd.weight": (N_VOCAB, width)}  # (vocab, embd)
@@ -124,5 +124,5 @@ def write_loadable_model(path: Path, *, width: int = 64, seed: int = 0, dtype: A
         ("add_string", "tokenizer.chat_template", "{% for message in messages %}{{ message.content }}{% endfor %}"),
     ]
     return write_model(
-        path, {name: rng.standard_normal(shape).astype(dtype) for name, shape in shapes.items()}, extra=extra
+        path, {name: rng.standard_normal(shape).astype(np.float16) for name, shape in shapes.items()}, extra=extra
     )

@@ -72,4 +72,8 @@ def _last_number(pattern: re.Pattern[str]) -> float | None:
 
 def _reason() -> str:
     reasons = [line.partition(_FAILED)[2] for line in log_lines() if _FAILED in line]
-    return reasons[-1] if reasons else f"it gave no reason\n{last_words()}"
+    if not reasons:
+        return f"it gave no reason\n{last_words()}"
+    # All that C++ tells of a write that failed.
+    a_write_failed = "iostream error" in reasons[-1]
+    return "a write failed; is there a quota, or a limit on the size of files?" if a_write_failed else reasons[-1]
