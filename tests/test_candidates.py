@@ -433,6 +433,7 @@ def test_a_candidate_reads_the_calls_of_the_base_behind_its_own_prompts(two_temp
     drift = report.judged[0].comparison.drift
     assert drift is not None
     assert (drift.cases, drift.changed) == (4, 0.5)
+    assert report.judged[0].comparison.other_model
     assert report.judged[0].comparison.no_drift is None
 
 

@@ -89,7 +89,7 @@ def test_verbose_tells_more(loracheck: Any, base: Path, tmp_path: Path) -> None:
     }  # fmt: skip
     probe = {
         "name": "tools", "kind": "tool_use_fidelity", "verdict": "pass", "message": "fine",
-        "evidence": {"drift": drift, "subject": "candidate"},
+        "evidence": {"drift": drift, "subject": "candidate", "other_model": True},
     }  # fmt: skip
     saved = tmp_path / "saved.json"
     whole = {

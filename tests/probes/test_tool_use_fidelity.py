@@ -18,7 +18,7 @@ EVIDENCE = {
     "json_valid_rate_base", "json_valid_rate_ft", "validity_delta", "mean_arg_disagreement", "hallucination_rate",
     "num_cases", "num_arg_pairs_compared", "z_by_rank", "weight", "null", "limits", "allowed_tools",
     "exact_arguments_base", "exact_arguments_ft", "outcomes", "transitions", "paired", "power", "drift", "dialect",
-    "subject", "split", "no_drift", "templates",
+    "subject", "other_model", "split", "no_drift", "templates",
     "abstention", "strict", "non_finite_inputs", "defensively_nulled", "grade", "certainty", "flips",
     "hallucination_rate_base", "several", "tries",
 }  # fmt: skip

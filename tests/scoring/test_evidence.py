@@ -65,6 +65,7 @@ def whole():
             "null": judged.null.model_copy(update={"on": "sentinels", "match": "scale"}),
             "drift": Drift(cases=1, positions=2, kl_format=0.5, changed_format=1.0, moved=(Moved(**MOVED),)),
             "dialect": DialectUse(name="json", title="plain JSON", why="told so", ft_drift={"hermes": 2}, message="m"),
+            "other_model": True,
             "split": Split(both=Cost(num_cases=2, validity_delta=-0.5)),
             "no_drift": "the vocabularies differ",
             "templates": TemplatesDiffer(prompts=1, cases=2, case="a", position=3, base="x", ft="y"),

@@ -416,6 +416,7 @@ def test_the_evidence_carries_the_names_of_the_report():
         "hallucination_rate_base": 0.0,
         "limits": asdict(Limits()),
         "subject": "adapter",
+        "other_model": False,
         "weight": 1.0,
     }
 

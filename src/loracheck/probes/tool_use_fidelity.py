@@ -29,7 +29,7 @@ from loracheck.text import cut
 _TEMPLATE_LETTERS = 80
 
 # Evidence that no limit looks at.
-_BESIDE = ("split", "drift", "no_drift", "templates", "dialect", "weight", "allowed_tools")
+_BESIDE = ("other_model", "split", "drift", "no_drift", "templates", "dialect", "weight", "allowed_tools")
 
 
 class ToolUseProbe(Probe[ToolUseEntry]):
@@ -72,6 +72,7 @@ class ToolUseProbe(Probe[ToolUseEntry]):
             nulls_on_cases=step.nulls is not None and step.nulls.sentinels is None,
             no_calibration_why=_why_no_nulls(step, views),
             beside={
+                "other_model": views.tuned.model != views.base.model,
                 "split": _split(cases, read(views.bare), read(views.unquantized)) if views.unquantized else None,
                 "drift": _drift(
                     cases, *(answers.of(view, step.prompts.of(view)) for view in (views.base, views.tuned))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from loracheck.probes import certainty_words, dialect_words, tries_words
 from loracheck.probes.probe import Reason, Row
 from loracheck.results import ProbeReport, ViewAnswer
-from loracheck.scoring.evidence import Drift, Evidence, Split, TemplatesDiffer
+from loracheck.scoring.evidence import Drift, Evidence, Split, Subject, TemplatesDiffer
 from loracheck.scoring.limits import LimitCheck, is_exactly_at
 from loracheck.scoring.paired_test import PairedTest
 from loracheck.scoring.statistics import wilson
@@ -249,8 +249,8 @@ def paragraphs(report: ProbeReport) -> Iterator[str]:
 
 def _drift_or_why_not(evidence: Evidence) -> Iterator[str]:
     if evidence.drift:
-        is_candidate = evidence.subject == "candidate"
-        yield from _drift_in_a_word(evidence.drift) if is_candidate else _drift_sentences(evidence.drift)
+        plainly = _drift_in_a_word(evidence.drift, evidence.subject)
+        yield from plainly if evidence.other_model else _drift_sentences(evidence.drift)
     if evidence.no_drift:
         yield f"Drift was not measured: {visible(cut(evidence.no_drift, 300))}."
 
@@ -259,7 +259,7 @@ def details(report: ProbeReport) -> Iterator[str]:
     """What takes some knowledge to read."""
     evidence = report.comparison
     if evidence.drift:
-        if evidence.subject == "candidate":
+        if evidence.other_model:
             yield from _drift_sentences(evidence.drift)
         worst = (("format", evidence.drift.worst_format), ("values", evidence.drift.worst_values))
         if named := [f"{kind} {small(kl)}" for kind, kl in worst if kl is not None]:
@@ -285,12 +285,12 @@ def caution(report: ProbeReport) -> str | None:
     return certainty_words.caution(report)
 
 
-def _drift_in_a_word(drift: Drift) -> Iterator[str]:
+def _drift_in_a_word(drift: Drift, subject: Subject) -> Iterator[str]:
     if drift.changed:
         places = f"At {percent(drift.changed)} of the places in the base's own calls"
-        yield f"{places} the candidate would write another token."
+        yield f"{places} the {subject} would write another token."
     elif drift.changed is not None:
-        yield "In the base's own calls the candidate would write the same token everywhere."
+        yield f"In the base's own calls the {subject} would write the same token everywhere."
 
 
 def _other_template(differ: TemplatesDiffer) -> Iterator[str]:

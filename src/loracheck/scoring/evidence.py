@@ -249,6 +249,8 @@ class Evidence(Rates):
     limits: Limits = Limits()
     subject: Subject = "adapter"
     """What was checked."""
+    other_model: Flag = False
+    """Whether that is on another model file than the base's."""
     split: Split | None = None
     """Where the adapter was checked on the quantized base."""
     drift: Drift | None = None
