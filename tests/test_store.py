@@ -155,7 +155,7 @@ def test_a_full_disk_is_one_warning_and_what_was_kept_stays(path: Path, monkeypa
             for number in range(1, 100):
                 store.put("answer", {"number": number}, "x" * 2000)
             (warning,) = store.warnings
-            in_use = store.in_use["answer"]
+            in_use = store.in_use("answer")
     assert "database or disk is full" in warning
     values, warnings = found(path, 100)
     assert values[0] == "kept"

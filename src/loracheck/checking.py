@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,10 +47,10 @@ def check(
         plan = read(suite, store, quantized)
         if engine is None:
             _confirm_known(plan)
-        with _open(engine, plan.settings, timeout) as source:
+        with opened(engine, plan.settings, timeout) as source:
             answers = ask(plan, StoredEngine(store, source), progress)
         report = judge(plan, answers)
-        _confirm_unchanged(store)
+        confirm_unchanged(store, store.changed_files())
     timing = {**report.timing, "total_seconds": time.perf_counter() - started}
     warnings = (*report.warnings, *_about_quantizing(suite), *store.warnings)
     return report.model_copy(update={"timing": timing, "warnings": warnings})
@@ -138,7 +138,7 @@ def _cases(step: Step[Any], base: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _open(engine: Engine | None, settings: Settings, timeout: float) -> Iterator[Engine]:
+def opened(engine: Engine | None, settings: Settings, timeout: float) -> Iterator[Engine]:
     """Whoever opens an engine closes it."""
     if engine is not None:
         yield engine
@@ -150,8 +150,8 @@ def _open(engine: Engine | None, settings: Settings, timeout: float) -> Iterator
         child.close()
 
 
-def _confirm_unchanged(store: Store) -> None:
+def confirm_unchanged(store: Store, suspects: Iterable[Path]) -> None:
     """A verdict on a file that was written while it was used would be about no file at all."""
-    for path in store.changed_files():
+    for path in suspects:
         if not path.is_file() or sha256_of(path) != store.sha256_of(path):
             raise InputError(f"{path}: the file changed while it was being checked; run the command again")

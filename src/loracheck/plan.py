@@ -24,6 +24,7 @@ from loracheck.models import (
     read_model_header,
     vocabulary_difference,
 )
+from loracheck.models.model import parts_of_model
 from loracheck.probes import KINDS
 from loracheck.probes.probe import Prompts, Questions, Step, Views
 from loracheck.prompts.format import PromptFormat, write_prompts
@@ -62,6 +63,17 @@ class Plan:
     loracheck_version: str
 
     @property
+    def files(self) -> frozenset[Path]:
+        """Every file that its answers come from."""
+        views = (self.views.base, self.views.tuned)
+        return frozenset(
+            (
+                *(part for view in views for part in parts_of_model(view.model)),
+                *(adapter.lora.path for adapter in self.adapters),
+            )
+        )
+
+    @property
     def questions(self) -> tuple[Questions, ...]:
         """What each view is asked, all steps together and everything once: the base, the adapter, then the nulls.
 
@@ -97,7 +109,7 @@ class Plan:
         return "\n".join(f"  {name} {each.path}, sha256 {', '.join(map(str, each.hashes))}" for name, each in records)
 
 
-def read(suite: Suite, store: Store, quantized: Path | None = None) -> Plan:
+def read(suite: Suite, store: Store, quantized: Path | None = None, write: WritePrompts = write_prompts) -> Plan:
     """The plan of a suite. The store knows the hashes of files that have not changed since it last saw them.
 
     `quantized` is the file that the suite's `quantize` asks for. Until that is made, its place is taken by a name: all

@@ -45,8 +45,8 @@ class Store:
     def __init__(self, path: Path | None = None) -> None:
         """`path` is the database, made when it is not there. Without one the store is off from the start."""
         self.warnings: list[str] = []
-        self.in_use: Counter[str] = Counter()
-        """How many values of each kind this run found in the store or put there."""
+        self._in_use: dict[str, str] = {}
+        """The kind of every value that this run found in the store or put there, by its key."""
         self._path = path
         self._db: sqlite3.Connection | None = None
         self._hashed: dict[Path, _Hashed] = {}
@@ -76,7 +76,7 @@ class Store:
                 # SQLite sees broken pages, not bytes that changed inside a value.
                 self._give_up(sqlite3.DatabaseError("a value in it has changed"))
                 return None
-            self.in_use[kind] += 1
+            self._in_use[key] = kind
             return json.loads(value)
         return None
 
@@ -84,13 +84,19 @@ class Store:
         """Keep a value for good: it outlives this process from here on, however that ends."""
         key, data = _key(kind, about), _canonical(value)
         self._execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", key, kind, data, _seal(key, data))
-        self.in_use[kind] += self.is_on
+        if self.is_on:
+            self._in_use[key] = kind
 
     def what_is_kept(self) -> Iterator[str]:
         """A sentence for whoever stops a run halfway; none when nothing is kept."""
-        if self.is_on and self.in_use["answer"]:
-            many = "1 answer is" if self.in_use["answer"] == 1 else f"{self.in_use['answer']} answers are"
+        answers = self.in_use("answer")
+        if self.is_on and answers:
+            many = "1 answer is" if answers == 1 else f"{answers} answers are"
             yield f"{many} kept in the store; run the same command again to go on."
+
+    def in_use(self, kind: str) -> int:
+        """How many values of the kind this run found in the store or put there."""
+        return Counter(self._in_use.values())[kind]
 
     def count(self, kind: str) -> int:
         rows = self._execute("SELECT count(*) FROM entries WHERE kind = ?", kind)
