@@ -109,7 +109,7 @@ class Plan:
         return "\n".join(f"  {name} {each.path}, sha256 {', '.join(map(str, each.hashes))}" for name, each in records)
 
 
-def read(suite: Suite, store: Store, quantized: Path | None = None, write: WritePrompts = write_prompts) -> Plan:
+def read(suite: Suite, store: Store, quantized: Path | None = None) -> Plan:
     """The plan of a suite. The store knows the hashes of files that have not changed since it last saw them.
 
     `quantized` is the file that the suite's `quantize` asks for. Until that is made, its place is taken by a name: all

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loracheck.cases import MOST
+from loracheck.cli.asking import BASE_ADAPTER, CASES, NO_CACHE, QUIET, TOOLS, asking_options
 from loracheck.cli.options import INPUT, LazyChoice, Outputs, output_options
 from loracheck.cli.quantize import FileType
-from loracheck.engine import TIMEOUT
 
 if TYPE_CHECKING:
     from loracheck.results import Report
@@ -46,16 +45,6 @@ Now on your own files:
   loracheck check --base your-model.gguf --adapter your-adapter.gguf
   loracheck check --base your-model.gguf --adapter your-adapter.gguf --cases your-cases.jsonl --json out.json"""
 
-MAX_NEW_TOKENS_HELP = "Longest answer.  [default: 256, or 1024 where the model may think first]"
-NO_CACHE = click.option("--no-cache", is_flag=True, help="Compute every answer, keep none for later runs.")
-QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")
-
-
-def _dialects() -> Iterable[str]:
-    from loracheck.scoring.dialects import DIALECTS
-
-    return ("auto", *DIALECTS)
-
 
 def _demo_models() -> Iterable[str]:
     from loracheck.demo import MODELS
@@ -69,29 +58,6 @@ def _demo_adapters() -> Iterable[str]:
     return ADAPTERS
 
 
-class TemplateArgument(click.ParamType):  # type: ignore[type-arg]
-    """KEY=JSON."""
-
-    name = "key=json"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, Any]:
-        import json
-
-        from loracheck.text import cut
-
-        key, equals, spelled = str(value).partition("=")
-        if not key or not equals:
-            self.fail(f"{cut(value, 80)!r} is not KEY=JSON; write it like enable_thinking=false", param, ctx)
-        try:
-            # NaN and Infinity are not JSON, and no int either.
-            return key, json.loads(spelled, parse_constant=int)
-        except (ValueError, RecursionError):
-            # Python's spelling would be a text, and as such true.
-            meant = {"true": "true", "false": "false", "none": "null"}.get(spelled.lower())
-            fix = f"'{key}={meant or json.dumps(cut(spelled, 80))}'"
-            self.fail(f"{cut(spelled, 80)!r} is not JSON; did you mean {fix}?", param, ctx)
-
-
 @click.command(epilog=EXAMPLES)
 @click.argument("suite", type=INPUT, required=False)
 @click.option("--base", type=INPUT, help="The base model, a GGUF file.")
@@ -102,26 +68,15 @@ class TemplateArgument(click.ParamType):  # type: ignore[type-arg]
     multiple=True,
     help="The adapter to check: a GGUF LoRA, or a PEFT folder. @SCALE sets its strength. Repeat to stack.",
 )
-@click.option(
-    "--base-adapter",
-    "base_adapters",
-    metavar="PATH[@SCALE]",
-    multiple=True,
-    help="An adapter that belongs to the base, on in both views; not on a --candidate. Repeat to stack.",
-)
+@BASE_ADAPTER
 @click.option("--candidate", type=INPUT, help="Another model file to check against the base, with --adapter on top.")
 @click.option(
     "--quantize",
     type=FileType(),
     help="Check the base quantized to this type, such as Q4_K_M, with --adapter on top; `quantize --help` lists them.",
 )
-@click.option(
-    "--cases",
-    "cases_file",
-    type=INPUT,
-    help="Cases to ask: a file, ours or OpenAI's, BFCL's, ShareGPT's, xLAM's; or a pack.",
-)
-@click.option("--tools", "tools_file", type=INPUT, help="Tools for all cases that name none; an MCP tool list, say.")
+@CASES
+@TOOLS
 @click.option("--like", type=INPUT, help="Run a saved report again, on the same files with the same settings.")
 @click.option("--plan", "only_plan", is_flag=True, help="Show what would be asked, and stop: no model is loaded.")
 @output_options
@@ -131,62 +86,7 @@ class TemplateArgument(click.ParamType):  # type: ignore[type-arg]
     multiple=True,
     help="Exit with 1 also when the cases are too few to tell, or when the report warns.",
 )
-@click.option("--null-runs", type=click.IntRange(1, 10), help="Null adapters to try.  [default: 3]")
-@click.option("--no-null", is_flag=True, help="No null adapters, so no z.")
-@click.option("--prompt", type=click.Choice(["chat", "raw"]), help="Chat template, or bare text.")
-@click.option(
-    "--dialect",
-    type=LazyChoice(_dialects),
-    metavar="NAME",
-    help="How calls are written.  [default: auto, as the prompts ask and as the base does]",
-)
-@click.option(
-    "--no-thinking",
-    "thinking",
-    is_flag=True,
-    callback=lambda ctx, param, given: False if given else None,  # noqa: ARG005 - of click
-    help="Switch off the thinking of models that think before they answer.",
-)
-@click.option(
-    "--template-arg",
-    "template_args",
-    type=TemplateArgument(),
-    multiple=True,
-    callback=lambda ctx, param, given: dict(given) or None,  # noqa: ARG005 - of click
-    help="A variable for the chat template, such as enable_thinking=false. May repeat.",
-)
-@click.option(
-    "--template",
-    type=click.Choice(["own", "base"]),
-    help="Whose chat template a candidate is asked by.  [default: own]",
-)
-@click.option("--schema", type=click.Choice(["basic", "strict"]), help="Validate arguments by their whole JSON Schema.")
-@click.option("--max-new-tokens", type=click.IntRange(1, MOST), help=MAX_NEW_TOKENS_HELP)
-@click.option("--n-ctx", type=click.IntRange(32, MOST), help="Context for each case.  [default: 4096]")
-@click.option("--threads", type=click.IntRange(1, 512), help="CPU threads.  [default: by the machine]")
-@click.option("--gpu-layers", type=click.IntRange(-1, MOST), help="Layers on the GPU, -1 for all.  [default: 0]")
-@click.option("--parallel", type=click.IntRange(1, 64), help="Cases decoded in step.  [default: 16 or 8, by the model]")
-@click.option("--flips", is_flag=True, default=None, help="Ask the base once more, rounding otherwise: what is noise?")
-@click.option(
-    "--drift/--no-drift",
-    default=None,
-    help="Compare expectations on the base's own calls.  [default: where the vocabularies are equal]",
-)
-@click.option("--trials", type=click.IntRange(1, 1000), help="Ask each case so many times more, drawing answers.")
-@click.option("--temperature", type=float, help="How freely those are drawn; 0 gives the greedy answer.")
-@click.option("--top-p", type=float, help="Draw from the likeliest tokens of this share.  [default: 1, all]")
-@click.option("--min-p", type=float, help="Draw from tokens so likely next to the likeliest.  [default: 0, all]")
-@click.option("--top-k", type=click.IntRange(0, MOST), help="Draw from so many likeliest tokens.  [default: 0, all]")
-@click.option("--seed", type=click.IntRange(0), help="Seed of bootstrap intervals and drawn answers.  [default: 0]")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=TIMEOUT,
-    show_default=True,
-    help="Seconds llama.cpp may go without a sign of life.",
-)
-@NO_CACHE
-@QUIET
+@asking_options
 @click.pass_context
 def check(
     ctx: click.Context,
