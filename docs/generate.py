@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 
 from loracheck.cases.case import Case, GoldCall, Message, Tool
 from loracheck.cases.entries import Entry
-from loracheck.cases.suite import AdapterEntry, BaseEntry, Defaults, FtEntry, Models
+from loracheck.cases.suite import AdapterEntry, BaseEntry, Defaults, FtEntry, Models, SweepEntry
 from loracheck.cli.main import cli
 from loracheck.probes import suite_type
 from loracheck.scoring.dialects import DIALECTS
@@ -64,6 +64,7 @@ NAMES: dict[Model, str] = {
     FtEntry: "ft",
     AdapterEntry: "adapter",
     Defaults: "defaults",
+    SweepEntry: "sweep",
     Case: "case",
     Message: "message",
     GoldCall: "call",

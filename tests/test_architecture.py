@@ -29,6 +29,7 @@ ROOMS = (
     {"plan"},
     {"ask", "judge"},
     {"checking", "suites"},
+    {"sweeping"},
     {"report", "fetch"},
     {"api", "cli", "pytest_plugin", "demo", "doctor", "cache", "__main__"},
 )
@@ -83,7 +84,7 @@ def test_llama_cpp_is_imported_in_one_file() -> None:
 
 def test_no_module_is_named_like_a_public_function() -> None:
     public = [name for name in loracheck.__all__ if name.islower()]
-    assert {"check", "diff", "load_suite", "read_report"} <= set(public)
+    assert {"check", "diff", "load_suite", "read_report", "sweep"} <= set(public)
     for name in public:
         assert not (SOURCE / f"{name}.py").exists()
         assert not (SOURCE / name).exists()
@@ -209,7 +210,12 @@ def test_a_dialect_an_importer_a_form_and_a_probe_kind_are_one_file_and_one_line
             "        Format('riddles', 'riddle', read_riddles),\n",
             "cases.importers.riddles import read_riddles",
         ),
-        ("report", "FORMS: dict[str, Form] = {\n", "    'short': Form('short', '.short', 'One line.'),\n", None),
+        (
+            "report",
+            "FORMS: dict[str, Form[Report]] = {\n",
+            "    'short': Form('short', '.short', 'One line.'),\n",
+            None,
+        ),
         (
             "probes",
             "_ALL: tuple[Probe[Any], ...] = (\n",

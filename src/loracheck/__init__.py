@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from loracheck.api import Report as Report
+    from loracheck.api import Sweep as Sweep
     from loracheck.api import check as check
     from loracheck.api import diff as diff
     from loracheck.api import read_report as read_report
+    from loracheck.api import read_sweep as read_sweep
+    from loracheck.api import sweep as sweep
     from loracheck.cases.load import load_cases as load_cases
     from loracheck.engine.fake import FakeEngine as FakeEngine
     from loracheck.errors import *  # noqa: F403
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 _ERRORS = ("Loracheck", "Input", "Suite", "Cases", "Model", "Adapter", "Report", "Engine", "NoEffect")
 _HOMES = {
-    **dict.fromkeys(("Report", "check", "diff", "read_report"), "loracheck.api"),
+    **dict.fromkeys(("Report", "Sweep", "check", "diff", "read_report", "read_sweep", "sweep"), "loracheck.api"),
     "load_cases": "loracheck.cases.load",
     "load_suite": "loracheck.suites",
     "FakeEngine": "loracheck.engine.fake",

@@ -12,14 +12,20 @@ from loracheck.cases.case import Case
 from loracheck.cases.suite import Suite
 from loracheck.engine import TIMEOUT, Engine
 from loracheck.progress import notebook_or_terminal_progress
-from loracheck.report import FORMS
+from loracheck.report import FORMS, write_text
 from loracheck.report import diff as comparing
 from loracheck.report import save as save_report
 from loracheck.report.json import read_report as read_report_file
+from loracheck.report.sweep import SWEEP_FORMS, save_sweep
+from loracheck.report.sweep.json import read_sweep as read_sweep_file
 from loracheck.store import user_store
 from loracheck.suites import Adapters, AnyPath, Tools, build_suite, load_suite
+from loracheck.sweeping import results as sweep_results
+from loracheck.sweeping import running
+from loracheck.sweeping.axes import Several, build_cells, confirm_number
+from loracheck.sweeping.running import sweep_store
 
-__all__ = ["Report", "check", "diff", "load_suite", "read_report"]
+__all__ = ["Report", "Sweep", "check", "diff", "load_suite", "read_report", "read_sweep", "sweep"]
 
 
 class Report(results.Report):
@@ -35,8 +41,31 @@ class Report(results.Report):
 
     def _repr_html_(self) -> str:
         """In a notebook: the page itself, in a frame of its own, so that its style stays inside."""
-        page = FORMS["html"].render(self).replace("&", "&amp;").replace('"', "&quot;")
-        return f'<iframe sandbox="allow-scripts" srcdoc="{page}" style="width: 100%; height: 40em; border: 0"></iframe>'
+        return _framed(FORMS["html"].render(self))
+
+
+class Sweep(sweep_results.Sweep):
+    """What a sweep found: its `cells`, and ways to keep and show them."""
+
+    def save(self, path: AnyPath) -> None:
+        """Write it to a file, in the form of the file's ending: .json, .html, .md, .csv or .xml (JUnit)."""
+        save_sweep(self, Path(path))
+
+    def to_csv(self, path: AnyPath | None = None) -> str:
+        """A line for each cell; written to a file as well where one is named."""
+        text = SWEEP_FORMS["csv"].render(self)
+        if path is not None:
+            write_text(Path(path), text)
+        return text
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the page itself, in a frame of its own."""
+        return _framed(SWEEP_FORMS["html"].render(self))
+
+
+def _framed(page: str) -> str:
+    escaped = page.replace("&", "&amp;").replace('"', "&quot;")
+    return f'<iframe sandbox="allow-scripts" srcdoc="{escaped}" style="width: 100%; height: 40em; border: 0"></iframe>'
 
 
 def check(
@@ -121,9 +150,56 @@ def check(
         return _shown(checking.check(built, engine=engine, store=store, progress=bar, timeout=timeout))
 
 
+def sweep(
+    suite: Suite | AnyPath | None = None,
+    *,
+    base: Several = (),
+    adapter: Several = (),
+    scale: float | Sequence[float] = (),
+    base_adapter: Adapters = (),
+    cases: AnyPath | Sequence[Case] | None = None,
+    tools: Tools | None = None,
+    null: bool = True,
+    null_runs: int | None = None,
+    yes: bool = False,
+    timeout: float = TIMEOUT,
+    cache: bool = True,
+    progress: bool = True,
+    engine: Engine | None = None,
+    **settings: Any,
+) -> Sweep:
+    """Check every combination of bases, adapters and scales; what they share is asked once.
+
+    `base`, `adapter` and `scale` take one or several. Several adapters are alternatives, `+` joins a stack
+    (`"a.gguf+b.gguf@0.5"`), and a training output folder stands for its checkpoints. The axes may also come from the
+    `sweep` section of a suite file. More than 200 cells take `yes`. The other keywords, `settings` too, are those of
+    `check`.
+    """
+    cells = build_cells(
+        suite,
+        base=base,
+        adapter=adapter,
+        scale=scale,
+        base_adapter=base_adapter,
+        cases=cases,
+        tools=tools,
+        null=null,
+        null_runs=null_runs,
+        **settings,
+    )
+    confirm_number(cells, yes=yes)
+    with sweep_store(no_cache=not cache) as store, notebook_or_terminal_progress(quiet=not progress) as bar:
+        return _shown_sweep(running.sweep(cells, engine=engine, store=store, progress=bar, timeout=timeout))
+
+
 def read_report(path: AnyPath) -> Report:
     """A report that was saved as JSON."""
     return _shown(read_report_file(Path(path)))
+
+
+def read_sweep(path: AnyPath) -> Sweep:
+    """A sweep that was saved as JSON."""
+    return _shown_sweep(read_sweep_file(Path(path)))
 
 
 def diff(a: results.Report | AnyPath, b: results.Report | AnyPath) -> comparing.Diff:
@@ -134,3 +210,10 @@ def diff(a: results.Report | AnyPath, b: results.Report | AnyPath) -> comparing.
 
 def _shown(report: results.Report) -> Report:
     return Report.model_construct(**dict(report))
+
+
+def _shown_sweep(found: sweep_results.Sweep) -> Sweep:
+    cells = tuple(
+        cell.model_copy(update={"report": _shown(cell.report)}) if cell.report else cell for cell in found.cells
+    )
+    return Sweep.model_construct(**{**dict(found), "cells": cells})

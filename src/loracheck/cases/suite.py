@@ -174,6 +174,18 @@ class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_
         return dialect
 
 
+class SweepEntry(Strict):
+    """The axes of `loracheck sweep`: every combination is a check of its own. `check` takes no notice of it."""
+
+    bases: tuple[PathBeside, ...] = ()
+    """Base models; when left out, the one of `models`."""
+    adapters: tuple[str, ...] = ()
+    """Alternatives, each PATH or PATH@SCALE: a GGUF LoRA, a PEFT folder, or a training output folder, whose checkpoints
+    are taken one by one. `+` joins a stack. When left out, those of `models` as one stack."""
+    scales: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
+    """Each multiplies the scales of the stack under test; when left out, 1."""
+
+
 def _any_of(kinds: Mapping[str, type[Entry]]) -> Any:
     return Annotated[Union[tuple(kinds.values())], Field(discriminator="kind")]  # noqa: UP007 - built at run time
 
@@ -196,6 +208,8 @@ class Suite(Strict, validate_by_name=True, validate_by_alias=True, serialize_by_
     entries: tuple[AnyEntry, ...] = Field(min_length=1, alias="suite")
     """What is done, in this order: each entry has a `kind` and a `name` of its own. Null adapters come before what they
     serve; when there are none, the default ones are put in front."""
+    sweep: SweepEntry | None = None
+    """What `loracheck sweep` varies."""
     _file: Path | None = None
 
     @property

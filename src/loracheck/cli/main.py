@@ -15,6 +15,7 @@ from loracheck.cli.check import check, demo
 from loracheck.cli.machine import cache, doctor
 from loracheck.cli.quantize import quantize
 from loracheck.cli.reports import diff, report, score
+from loracheck.cli.sweep import sweep
 from loracheck.errors import InputError, LoracheckError
 from loracheck.text import visible
 
@@ -39,7 +40,7 @@ def cli() -> None:
     """
 
 
-for _command in (check, demo, cases, convert, inspect, null, quantize, score, report, diff, cache, doctor):
+for _command in (check, sweep, demo, cases, convert, inspect, null, quantize, score, report, diff, cache, doctor):
     cli.add_command(_command)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loracheck.cases import did_you_mean
-from loracheck.report import FORMS, write_text
+from loracheck.report import FORMS, Form, write_text
+from loracheck.report.sweep import SWEEP_FORMS
 
 if TYPE_CHECKING:
     from loracheck.results import Report
+    from loracheck.sweeping.results import Sweep
 
 
 # Not ParamType[str], which older versions of click do not know.
@@ -73,15 +75,47 @@ class Outputs:
             click.echo(line)
 
 
-def output_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options for every form of a report; the command gets them as `outputs`."""
+@dataclass(frozen=True, slots=True)
+class SweepOutputs(Outputs):
+    """Where a sweep goes."""
 
-    @functools.wraps(command)
-    def with_outputs(*args: Any, color: bool | None, verbose: bool, **options: Any) -> None:
-        files = {form: path for form in FORMS if (path := options.pop(f"{form}_file")) is not None}
-        command(*args, outputs=Outputs(files, color, verbose), **options)
+    def write_sweep(self, sweep: Sweep, reports: Path | None) -> None:
+        """`reports` is a folder for the report of each cell."""
+        from loracheck.report.sweep.ci import annotations, append_step_summary
+        from loracheck.report.sweep.pages import write_pages
+        from loracheck.report.sweep.terminal import show_sweep
 
-    decorated: Any = COLOR(VERBOSE(with_outputs))
-    for name, form in reversed(FORMS.items()):
-        decorated = click.option(f"--{name}", f"{name}_file", type=OUTPUT, help=form.about)(decorated)
-    return decorated  # type: ignore[no-any-return]
+        if reports:
+            page = self.files.get("html") or self.files.get("json")
+            sweep = write_pages(sweep, reports, page.parent if page else Path())
+        for form, path in self.files.items():
+            write_text(path, SWEEP_FORMS[form].render(sweep))
+        show_sweep(sweep, color=self.color)
+        append_step_summary(sweep)
+        for line in annotations(sweep):
+            click.echo(line)
+
+
+def _output_options(
+    forms: Mapping[str, Form[Any]], outputs: type[Outputs], *more: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Options for every form, and more; the command gets them as `outputs`."""
+
+    def add_options(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_outputs(*args: Any, color: bool | None, verbose: bool = False, **options: Any) -> None:
+            files = {form: path for form in forms if (path := options.pop(f"{form}_file")) is not None}
+            command(*args, outputs=outputs(files, color, verbose), **options)
+
+        decorated: Any = with_outputs
+        for option in (*more, COLOR):
+            decorated = option(decorated)
+        for name, form in reversed(list(forms.items())):
+            decorated = click.option(f"--{name}", f"{name}_file", type=OUTPUT, help=form.about)(decorated)
+        return decorated  # type: ignore[no-any-return]
+
+    return add_options
+
+
+output_options = _output_options(FORMS, Outputs, VERBOSE)
+sweep_output_options = _output_options(SWEEP_FORMS, SweepOutputs)

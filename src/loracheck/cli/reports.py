@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from loracheck.cli.options import COLOR, INPUT, OUTPUT, VERBOSE
 from loracheck.report import FORMS, write_text
+from loracheck.report.sweep import SWEEP_FORMS
+
+if TYPE_CHECKING:
+    from loracheck.results import Report
+    from loracheck.sweeping.results import Sweep
 
 _LONGEST_LINE = 64 * 2**20
 
@@ -39,10 +44,10 @@ def limit_and_bound(text: str) -> tuple[str, float]:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["terminal", *FORMS]),
+    type=click.Choice(["terminal", *SWEEP_FORMS]),
     default="terminal",
     show_default=True,
-    help="Markdown is for pull requests, JUnit XML for CI, HTML for a browser.",
+    help="Markdown is for pull requests, JUnit XML for CI, HTML for a browser, CSV only for a sweep.",
 )
 @click.option("-o", "--output", type=OUTPUT, help="Write to this file instead of standard output.")
 @click.option(
@@ -63,26 +68,51 @@ def report(
     verbose: bool,
     color: bool | None,
 ) -> None:
-    """Show a report that `loracheck check --json` wrote, or the one that other limits would have given.
+    """Show what `loracheck check --json` or `sweep --json` wrote, or what other limits would have given.
 
     The exit code is 0 whatever the verdict is.
     """
-    from loracheck.judge import judge_again
-    from loracheck.report.json import read_report
-    from loracheck.report.terminal import as_text, show
+    from loracheck.report.sweep.json import read_report_or_sweep
+    from loracheck.sweeping.results import Sweep
 
-    shown = read_report(file)
-    if limits:
-        shown = judge_again(shown, dict(limits))
-    if form == "terminal" and output is None:
-        show(shown, color=color, verbose=verbose)
+    saved, how = read_report_or_sweep(file), (form, dict(limits), output is None, color)
+    text = _sweep_shown(saved, *how) if isinstance(saved, Sweep) else _report_shown(saved, *how, verbose=verbose)
+    if text is None:
         return
-    text = as_text(shown, color=bool(color), verbose=verbose) if form == "terminal" else FORMS[form].render(shown)
     if output is None:
         # As bytes of UTF-8, which XML and HTML say they are, whatever the terminal's encoding is.
         click.echo(text.encode(), nl=False)
     else:
         write_text(output, text)
+
+
+def _report_shown(
+    shown: Report, form: str, limits: dict[str, float], to_screen: bool, color: bool | None, *, verbose: bool
+) -> str | None:
+    """None when it is on the screen already."""
+    from loracheck.judge import judge_again
+    from loracheck.report.terminal import as_text, show
+
+    if form not in ("terminal", *FORMS):
+        raise click.UsageError(f"--format {form} is for a sweep; a single report has {', '.join(FORMS)}")
+    if limits:
+        shown = judge_again(shown, limits)
+    if form == "terminal" and to_screen:
+        show(shown, color=color, verbose=verbose)
+        return None
+    return as_text(shown, color=bool(color), verbose=verbose) if form == "terminal" else FORMS[form].render(shown)
+
+
+def _sweep_shown(shown: Sweep, form: str, limits: dict[str, float], to_screen: bool, color: bool | None) -> str | None:
+    from loracheck.report.sweep.terminal import as_text, show_sweep
+    from loracheck.sweeping.running import judge_sweep_again
+
+    if limits:
+        shown = judge_sweep_again(shown, limits)
+    if form == "terminal" and to_screen:
+        show_sweep(shown, color=color)
+        return None
+    return as_text(shown, color=bool(color)) if form == "terminal" else SWEEP_FORMS[form].render(shown)
 
 
 DIFF_EPILOG = """\b
@@ -116,21 +146,51 @@ def diff(
     """Compare two reports, A and B: figures, verdicts, and the cases that flipped.
 
     Cases are matched by the name of their probe, their id and their question. Says so when models, cases or settings
-    differ.
+    differ. Two sweeps are compared cell by cell.
     """
+    from loracheck.errors import ReportError
+    from loracheck.report.sweep.json import read_report_or_sweep
+    from loracheck.sweeping.results import Sweep
+
+    first, second = read_report_or_sweep(a), read_report_or_sweep(b)
+    if isinstance(first, Sweep) and isinstance(second, Sweep):
+        is_worse = _diff_sweeps(first, second, (a.name, b.name), json_file, html_file, color)
+    elif isinstance(first, Sweep) or isinstance(second, Sweep):
+        raise ReportError(f"{a} and {b}: a sweep and a single report; give two of a kind (sweep --reports writes both)")
+    else:
+        is_worse = _diff_reports(first, second, (a.name, b.name), json_file, html_file, color)
+    ctx.exit(1 if is_worse else 0)
+
+
+def _diff_reports(
+    a: Report, b: Report, names: tuple[str, str], json_file: Path | None, html_file: Path | None, color: bool | None
+) -> bool:
     from loracheck.report.diff import diff as compare
     from loracheck.report.diff.show import show_diff, to_json
-    from loracheck.report.json import read_report
 
-    comparison = compare(read_report(a), read_report(b))
+    comparison = compare(a, b)
     if json_file is not None:
         write_text(json_file, to_json(comparison))
     if html_file is not None:
         from loracheck.report.html import to_html
 
-        write_text(html_file, to_html(comparison, a.name, b.name))
+        write_text(html_file, to_html(comparison, *names))
     show_diff(comparison, color=color)
-    ctx.exit(1 if comparison.worse else 0)
+    return bool(comparison.worse)
+
+
+def _diff_sweeps(
+    a: Sweep, b: Sweep, names: tuple[str, str], json_file: Path | None, html_file: Path | None, color: bool | None
+) -> bool:
+    from loracheck.report.sweep.diff import diff_sweeps, show_sweep_diff, to_html, to_json
+
+    comparison = diff_sweeps(a, b)
+    if json_file is not None:
+        write_text(json_file, to_json(comparison))
+    if html_file is not None:
+        write_text(html_file, to_html(comparison, *names))
+    show_sweep_diff(comparison, color=color)
+    return bool(comparison.worse)
 
 
 @click.command(epilog="\b\nExamples:\n  loracheck score recorded.jsonl\n  cat recorded.jsonl | loracheck score -")

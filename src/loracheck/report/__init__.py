@@ -5,10 +5,11 @@ A new form is a new module here with a function `render(report) -> str`, and one
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from loracheck.errors import InputError
 from loracheck.files import write_atomically
@@ -16,22 +17,24 @@ from loracheck.files import write_atomically
 if TYPE_CHECKING:
     from loracheck.results import Report
 
+Shown = TypeVar("Shown")
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """One way to show a report. Its module is imported when it is first asked for: commands start fast."""
+
+@dataclass(frozen=True)
+class Form(Generic[Shown]):
+    """One way to show a report, or a sweep. Its module is imported when it is first asked for: commands start fast."""
 
     module: str
     ending: str
     """Of the files it is written to."""
     about: str
 
-    def render(self, report: Report) -> str:
+    def render(self, report: Shown) -> str:
         text: str = import_module(f"{__name__}.{self.module}").render(report)
         return text
 
 
-FORMS: dict[str, Form] = {
+FORMS: dict[str, Form[Report]] = {
     "json": Form("json", ".json", "Write the whole report here."),
     "html": Form("html", ".html", "Write a page for the browser."),
     "markdown": Form("markdown", ".md", "Write a summary for a pull request."),
@@ -41,11 +44,15 @@ FORMS: dict[str, Form] = {
 
 def save(report: Report, path: Path) -> None:
     """Write the report in the form that the file's ending asks for."""
-    for form in FORMS.values():
+    write_text(path, form_for(path, FORMS).render(report))
+
+
+def form_for(path: Path, forms: Mapping[str, Form[Shown]]) -> Form[Shown]:
+    """The form that the file's ending asks for."""
+    for form in forms.values():
         if path.suffix.lower() == form.ending:
-            write_text(path, form.render(report))
-            return
-    endings = ", ".join(form.ending for form in FORMS.values())
+            return form
+    endings = ", ".join(form.ending for form in forms.values())
     raise InputError(f"{path}: no form of the report has the ending {path.suffix!r}; use one of {endings}")
 
 

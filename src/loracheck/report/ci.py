@@ -2,7 +2,7 @@
 
 # No `from __future__ import annotations`: it would take the name of a function here.
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from loracheck.text import cut, visible, visible_lines
 # GitHub shows no more of a kind for one step.
 MOST = 10
 
-_ANNOTATED: dict[Verdict, str] = {"fail": "error", "error": "error", "warn": "warning"}
+ANNOTATED: dict[Verdict, str] = {"fail": "error", "error": "error", "warn": "warning"}
 
 
 def annotations(report: Report) -> Iterator[str]:
@@ -29,12 +29,16 @@ def annotations(report: Report) -> Iterator[str]:
 
 def append_step_summary(report: Report) -> None:
     """Add the report to the file that GITHUB_STEP_SUMMARY names; nothing where it is not set."""
+    append_to_summary(lambda: markdown.render(report))
+
+
+def append_to_summary(render: Callable[[], str]) -> None:
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
         return
     try:
         with Path(name).open("a", encoding="utf-8") as file:
-            file.write(f"{markdown.render(report)}\n")
+            file.write(f"{render()}\n")
     except OSError as error:
         raise InputError(f"{name}: the step summary could not be written: {error.strerror}") from None
 
@@ -43,15 +47,15 @@ def _all(report: Report) -> Iterator[str]:
     file = report.provenance.suite_file
     for probe in report.judged:
         content = content_of(probe)
-        if content.verdict in _ANNOTATED:
+        if content.verdict in ANNOTATED:
             said = (*content.why, content.caution, report.judged_again_note, together(report))
             title = f"{content.verdict}, {content.grade}" if content.grade else content.verdict
             lines = "\n".join(cut(line, 1000) for line in said if line)
-            yield _annotation(_ANNOTATED[content.verdict], file, f"{title}: {probe.name}", lines)
+            yield annotation(ANNOTATED[content.verdict], file, f"{title}: {probe.name}", lines)
     for probe in report.judged:
         level = "error" if probe.verdict in ("fail", "error") else "warning"
         for case in probe.broken:
-            yield _annotation(
+            yield annotation(
                 level,
                 file,
                 f"{probe.name}, {case.id}: {case.base.outcome} to {case.ft.outcome}",
@@ -60,7 +64,7 @@ def _all(report: Report) -> Iterator[str]:
             )
 
 
-def _annotation(level: str, file: str | None, title: str, message: str) -> str:
+def annotation(level: str, file: str | None, title: str, message: str) -> str:
     properties = {"file": file, "title": cut(title, 200)}
     written = ",".join(f"{name}={_property(visible(value))}" for name, value in properties.items() if value)
     return f"::{level} {written}::{_data(visible_lines(message))}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from loracheck.errors import ReportError
 from loracheck.files import read_bytes
 from loracheck.results import SCHEMA_VERSION, Report
+
+Saved = TypeVar("Saved", bound=BaseModel)
 
 
 def render(report: Report) -> str:
@@ -24,15 +26,32 @@ def json_text(data: Any) -> str:
 
 
 def read_report(path: Path) -> Report:
+    return report_of_data(path, read_saved(path))
+
+
+def read_saved(path: Path) -> dict[str, Any]:
+    """Whatever we wrote to a JSON file, with its `schema_version`."""
     try:
-        data = json.loads(read_bytes(path, ReportError))
-        version = data["schema_version"]
+        data: dict[str, Any] = json.loads(read_bytes(path, ReportError))
+        _ = data["schema_version"]
     except (ValueError, RecursionError, KeyError, TypeError):
         raise ReportError(f"{path}: not a loracheck report; `loracheck check --json {path.name}` writes one") from None
+    return data
+
+
+def report_of_data(path: Path, data: dict[str, Any]) -> Report:
+    if data.get("kind") == "sweep":
+        raise ReportError(f"{path}: what a sweep found, not a single report; `loracheck report {path.name}` shows it")
+    version = data["schema_version"]
     if version != SCHEMA_VERSION:
         raise ReportError(f"{path}: a report of schema version {version}; this loracheck reads {SCHEMA_VERSION}")
+    return whole(path, Report, data)
+
+
+def whole(path: Path, model: type[Saved], data: dict[str, Any]) -> Saved:
+    """The data as what it should be; ReportError names the first thing that is missing or wrong."""
     try:
-        return Report.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))

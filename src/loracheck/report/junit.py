@@ -30,8 +30,8 @@ def render(report: Report) -> str:
         _add_verdict(suite, probe, (compared, report.judged_again_note, together(report)))
         for case in probe.cases:
             _add_case(suite, probe, case)
-        _add_counts(suite, "tests", "failures", "errors", "skipped")
-    _add_counts(root, "tests", "failures", "errors")
+        add_counts(suite, "tests", "failures", "errors", "skipped")
+    add_counts(root, "tests", "failures", "errors")
     seconds = report.timing.get("total_seconds", math.inf)
     if 0 <= seconds < math.inf:
         root.set("time", f"{seconds:.3f}")
@@ -67,7 +67,7 @@ def _add_case(suite: ET.Element, probe: ProbeReport, case: CaseReport) -> None:
         ET.SubElement(test, "skipped", type=case.base.outcome, message=f"the base gets it wrong too: {change}")
 
 
-def _add_counts(parent: ET.Element, *names: str) -> None:
+def add_counts(parent: ET.Element, *names: str) -> None:
     tags = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
     for name in names:
         parent.set(name, str(sum(1 for _ in parent.iter(tags[name]))))

@@ -23,7 +23,7 @@ LIMIT = 60_000
 EXAMPLES = 10
 _LETTERS = 1000
 
-_MARKS: dict[Verdict, str] = {"pass": "✅", "fail": "❌", "warn": "⚠️", "skip": "➖", "error": "💥"}
+MARKS: dict[Verdict, str] = {"pass": "✅", "fail": "❌", "warn": "⚠️", "skip": "➖", "error": "💥"}
 _DRAWN: dict[Mark, str] = {"right": "●", "valid": "◐", "wrong": "○"}
 _ACTING = re.compile(r"""[\\`*_{}\[\]<>&|~!$#@"^]|:(?=\S)|(?<=www)\.""", re.IGNORECASE)
 
@@ -80,7 +80,7 @@ def _probe(probe: ProbeReport, content: Content) -> Iterator[tuple[str, str]]:
 
 
 def _headline(verdict: Verdict, score: float | None) -> str:
-    return f"{_MARKS[verdict]} loracheck {verdict.upper()}{'' if score is None else f', score {score:.2f}'}"
+    return f"{MARKS[verdict]} loracheck {verdict.upper()}{'' if score is None else f', score {score:.2f}'}"
 
 
 def _headline_of(probe: ProbeReport, content: Content) -> str:

@@ -1,0 +1,119 @@
+"""`loracheck sweep`: many checks in one table."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loracheck.cli.asking import BASE_ADAPTER, CASES, TOOLS, asking_options
+from loracheck.cli.options import INPUT, SweepOutputs, sweep_output_options
+
+if TYPE_CHECKING:
+    from loracheck.sweeping.results import Sweep
+
+EXAMPLES = """\b
+Examples:
+  loracheck sweep --base model.gguf --adapter outputs/ --html sweep.html
+  loracheck sweep --base model.gguf --adapter mine.gguf \\
+      --scale 0.25 --scale 0.5 --scale 1 --csv sweep.csv
+  loracheck sweep --base model.gguf --adapter a.gguf --adapter a.gguf+b.gguf@0.5
+  loracheck sweep tools.yaml --reports cells --html sweep.html --require any
+
+\b
+Exit codes: 0 every cell passes (with --require any: one does), 1 one fails,
+            2 bad input or usage, 3 a cell could not run, 4 no cell has an
+            effect, 130 interrupted."""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("suite", type=INPUT, required=False)
+@click.option("--base", "bases", type=INPUT, multiple=True, help="A base model, a GGUF file. Repeat for several.")
+@click.option(
+    "--adapter",
+    "adapters",
+    metavar="PATH[@SCALE]",
+    multiple=True,
+    help="A GGUF LoRA, a PEFT folder, or a training output folder with its checkpoint-N folders. "
+    "Repeat for alternatives; + joins a stack.",
+)
+@click.option("--scale", "scales", type=float, multiple=True, help="Multiplies the adapters' scales. May repeat.")
+@BASE_ADAPTER
+@CASES
+@TOOLS
+@sweep_output_options
+@click.option("--reports", type=click.Path(file_okay=False, path_type=Path), help="Write each cell's report here.")
+@click.option("--require", type=click.Choice(["all", "any"]), default="all", help="How many cells must pass.")
+@click.option("--yes", is_flag=True, help="Go ahead with more than 200 cells.")
+@asking_options
+@click.pass_context
+def sweep(
+    ctx: click.Context,
+    /,
+    suite: Path | None,
+    bases: tuple[Path, ...],
+    adapters: tuple[str, ...],
+    scales: tuple[float, ...],
+    base_adapters: tuple[str, ...],
+    cases_file: Path | None,
+    tools_file: Path | None,
+    outputs: SweepOutputs,
+    reports: Path | None,
+    require: str,
+    yes: bool,
+    null_runs: int | None,
+    no_null: bool,
+    timeout: float,
+    no_cache: bool,
+    quiet: bool,
+    **defaults: Any,
+) -> None:
+    """Check many adapters, checkpoints, scales and bases, and show them in one table.
+
+    Every combination is a cell, a check of its own; what cells share is asked once. The axes may come from the `sweep`
+    section of a SUITE file, from options, or from both: options win.
+    """
+    from loracheck.progress import progress
+    from loracheck.sweeping.axes import build_cells, confirm_number, in_words
+    from loracheck.sweeping.running import sweep as swept
+    from loracheck.sweeping.running import sweep_store
+
+    if no_null and null_runs:
+        raise click.UsageError("--no-null and --null-runs exclude each other")
+    if not (suite or (bases and adapters)):
+        raise click.UsageError("give a SUITE file, or both --base MODEL.gguf and --adapter ADAPTER.gguf")
+    if reports and not reports.absolute().parent.is_dir():
+        raise click.UsageError(f"--reports {reports}: the folder above it does not exist")
+    tell = partial(click.echo, err=True)
+    cells = build_cells(
+        suite,
+        base=bases,
+        adapter=adapters,
+        scale=scales,
+        base_adapter=base_adapters,
+        cases=cases_file,
+        tools=tools_file,
+        null_runs=null_runs,
+        null=not no_null,
+        tell=tell,
+        **defaults,
+    )
+    if not quiet:
+        tell(in_words(cells))
+    confirm_number(cells, yes=yes)
+    with sweep_store(no_cache=no_cache) as store, progress(quiet=quiet) as bar:
+        result = swept(cells, engine=ctx.obj, store=store, progress=bar, timeout=timeout)
+    outputs.write_sweep(result, reports)
+    ctx.exit(exit_code(result, require))
+
+
+def exit_code(sweep: Sweep, require: str) -> int:
+    if require == "any" and any(cell.passed for cell in sweep.cells):
+        return 0
+    if sweep.count("error"):
+        return 3
+    if not any(cell.has_effect for cell in sweep.cells):
+        return 4
+    return 0 if all(cell.passed or not cell.has_effect for cell in sweep.cells) else 1

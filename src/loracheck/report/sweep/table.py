@@ -1,0 +1,75 @@
+"""The table of a sweep in words: every form only sets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loracheck.report.content import content_of
+from loracheck.sweeping.results import Sweep, SweepCell
+from loracheck.text import cut, percent, small
+
+FIGURES = ("verdict", "valid calls", "wrong names", "exact arguments", "drift", "size")
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One cell."""
+
+    cell: SweepCell
+    places: tuple[str, ...]
+    """Where it stands on each axis of the table."""
+    figures: tuple[str, ...]
+    """What stands under FIGURES."""
+
+
+def columns(sweep: Sweep) -> tuple[str, ...]:
+    """The axes that tell the cells apart; of a single cell, the adapter."""
+    return tuple(sweep.axes) or ("adapter",)
+
+
+def lines(sweep: Sweep) -> list[Line]:
+    axes = columns(sweep)
+    return [Line(cell, tuple(place(cell, axis) for axis in axes), _figures(cell)) for cell in sweep.cells]
+
+
+def place(cell: SweepCell, axis: str) -> str:
+    return f"{cell.scale:g}" if axis == "scale" else str(getattr(cell, axis))
+
+
+def _figures(cell: SweepCell) -> tuple[str, ...]:
+    shown = cell.figures
+    return (
+        cell.verdict.upper(),
+        percent(shown.valid_calls),
+        percent(shown.wrong_names),
+        percent(shown.exact_arguments),
+        small(shown.drift_format),
+        size(cell.size_bytes),
+    )
+
+
+def headline(sweep: Sweep) -> str:
+    """How many cells came to what."""
+    kinds = (("pass", "pass"), ("warn", "warn"), ("fail", "fail"), ("error", "could not run"), ("skip", "skipped"))
+    parts = [f"{many} {words}" for verdict, words in kinds if (many := sweep.count(verdict))]  # type: ignore[arg-type]
+    return f"{len(sweep.cells)} cell{'s' * (len(sweep.cells) != 1)}: {', '.join(parts)}"
+
+
+def reason(cell: SweepCell) -> str:
+    """Why a cell is not a plain pass, in a line; empty where there is nothing to say."""
+    if cell.reason:
+        return cut(cell.reason.split("\n")[0], 300)
+    if cell.report is None or cell.verdict == "pass":
+        return ""
+    return cut(" ".join(why for probe in cell.report.judged for why in content_of(probe).why), 300)
+
+
+def size(count: int | None) -> str:
+    if count is None:
+        return "–"
+    amount, unit = float(count), 0
+    while amount >= 1000 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1000, unit + 1
+    return f"{amount:.0f} {_UNITS[unit]}" if amount >= 10 or not unit else f"{amount:.1f} {_UNITS[unit]}"
