@@ -8,8 +8,10 @@ import pytest
 
 from loracheck.report.diff import diff
 from loracheck.report.html import render, to_html
+from loracheck.report.sweep.html import render as render_sweep
 from report.chromium import FOUND, Chromium
 from report.factory import DRIFT, answer, make_case, make_probe, make_report, report_of
+from report.sweep.test_html import grid, hostile_sweep
 from report.test_html import HOSTILE, hostile_report
 
 if TYPE_CHECKING:
@@ -221,3 +223,20 @@ def test_the_page_of_a_diff_fits_a_phone_and_can_be_read(browser: Chromium, load
         browser.run("Math.max(...[...document.querySelectorAll('td')].map(cell => LINES))".replace("LINES", LINES)) == 1
     )
     assert quiet(browser)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 375])
+def test_the_page_of_a_sweep_loads_draws_and_can_be_read(browser: Chromium, load: Any, dark: bool, width: int) -> None:
+    load(render_sweep(grid()), dark=dark, width=width)
+    assert quiet(browser)
+    assert browser.run("document.querySelectorAll('svg path.valid').length") == 3 + 1
+    assert browser.run("document.querySelectorAll('.matrix.sweep .spot').length") == 4
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(FAINT) == []
+
+
+def test_nothing_in_a_hostile_sweep_runs(browser: Chromium, load: Any) -> None:
+    load(render_sweep(hostile_sweep()))
+    assert quiet(browser)
+    assert browser.run("typeof hacked") == "undefined"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from loracheck.report.html.parts import page
 from loracheck.report.sweep.plots import MOST_CHARTS, charts, heat, heat_tables
-from loracheck.report.sweep.table import FIGURES, columns, headline, lines, reason
+from loracheck.report.sweep.table import FIGURES, columns, headline, lines, troubles
 from loracheck.results import FileRecord
-from loracheck.sweeping.results import Sweep
+from loracheck.sweeping.results import Sweep, SweepCell
 
 
 def render(sweep: Sweep) -> str:
@@ -21,10 +21,17 @@ def render(sweep: Sweep) -> str:
         axes=columns(sweep),
         figures=FIGURES,
         lines=lines(sweep),
-        reason=reason,
+        troubles=troubles(sweep),
+        link=_link,
         files=_files(sweep),
         settings=_settings(sweep),
     )
+
+
+def _link(cell: SweepCell) -> str | None:
+    """To the cell's own page. A file may be a stranger's: nothing but a path beside this page is followed."""
+    page = cell.page
+    return page if page and ":" not in page and not page.startswith(("/", "\\")) else None
 
 
 def _files(sweep: Sweep) -> list[tuple[str, str]]:

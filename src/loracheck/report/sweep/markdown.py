@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loracheck.report.markdown import LIMIT, MARKS, prose
-from loracheck.report.sweep.table import FIGURES, Line, columns, headline, lines, reason
+from loracheck.report.sweep.table import FIGURES, Line, columns, headline, lines, troubles
 from loracheck.sweeping.results import Sweep
 
 
@@ -17,11 +17,11 @@ def render(sweep: Sweep) -> str:
     head += [f"> ⚠️ {prose(warning)}" for warning in sweep.warnings[:10]]
     foot = f"<sub>loracheck {prose(sweep.loracheck_version)}</sub>"
     rows = lines(sweep)
-    blocks = [*head, _table(sweep, rows), *_reasons(sweep, rows), foot]
+    blocks = [*head, _table(sweep, rows), *_reasons(sweep), foot]
     while len(text := "\n\n".join(blocks) + "\n") > LIMIT and len(rows) > 1:
         rows = rows[: len(rows) // 2]
         left_out = f"Left out, because a comment has no room for more: {len(sweep.cells) - len(rows)} cells."
-        blocks = [*head, _table(sweep, rows), left_out, *_reasons(sweep, rows), foot]
+        blocks = [*head, _table(sweep, rows), left_out, *_reasons(sweep), foot]
     return text
 
 
@@ -35,7 +35,7 @@ def _table(sweep: Sweep, rows: list[Line]) -> str:
     return "\n".join(made)
 
 
-def _reasons(sweep: Sweep, rows: list[Line]) -> Iterator[str]:
-    told = [row.cell for row in rows if row.cell.verdict not in ("pass", "skip")]
+def _reasons(sweep: Sweep) -> Iterator[str]:
+    told = [trouble for trouble in troubles(sweep) if trouble.verdict != "skip"]
     if told:
-        yield "\n".join(f"- {prose(sweep.name_of(cell))}: {prose(reason(cell))}" for cell in told[:20])
+        yield "\n".join(f"- {prose(trouble.names)}: {prose(trouble.reason)}" for trouble in told[:20])

@@ -12,7 +12,7 @@ MOST_CHARTS = 12
 _MOST_LABELS = 14
 
 # Where the first and the last mark stand, in percent of the width: left of them are the labels of the scale.
-_LEFT, _RIGHT = 9.0, 96.0
+_LEFT, _RIGHT = 12.0, 96.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,9 @@ class Chart:
 
 def charts(sweep: Sweep) -> list[Chart]:
     """One for each curve; where the cells have no order, one with all of them."""
-    if sweep.curves:
-        return [_of_curve(sweep, curve) for curve in sweep.curves[:MOST_CHARTS]]
+    judged = [curve for curve in sweep.curves if any(sweep.cells[number].report for number in curve.cells)]
+    if judged:
+        return [_of_curve(sweep, curve) for curve in judged[:MOST_CHARTS]]
     return [_unordered(sweep)] if len(sweep.cells) > 1 else []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loracheck.report.content import content_of
+from loracheck.results import Verdict
 from loracheck.sweeping.results import Sweep, SweepCell
 from loracheck.text import cut, percent, small
 
@@ -64,6 +65,26 @@ def reason(cell: SweepCell) -> str:
     if cell.report is None or cell.verdict == "pass":
         return ""
     return cut(" ".join(why for probe in cell.report.judged for why in content_of(probe).why), 300)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why some cells are no plain pass: those with one verdict for one reason."""
+
+    verdict: Verdict
+    names: str
+    reason: str
+
+
+def troubles(sweep: Sweep) -> list[Trouble]:
+    together: dict[tuple[Verdict, str], list[str]] = {}
+    for cell in sweep.cells:
+        if cell.verdict != "pass":
+            together.setdefault((cell.verdict, reason(cell)), []).append(sweep.name_of(cell))
+    return [
+        Trouble(verdict, names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more", why)
+        for (verdict, why), names in together.items()
+    ]
 
 
 def size(count: int | None) -> str:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from loracheck.report.sweep.table import FIGURES, columns, headline, lines, reason
+from loracheck.report.sweep.table import FIGURES, columns, headline, lines, troubles
 from loracheck.report.terminal import COLOURS, plain_console
 from loracheck.sweeping.results import Sweep
 from loracheck.text import visible
@@ -21,13 +21,13 @@ def show_sweep(sweep: Sweep, console: Console | None = None, *, color: bool | No
         console.print(Text(visible(sentence)))
     console.print()
     console.print(_table(sweep))
-    troubled = [line for line in lines(sweep) if line.cell.verdict in ("error", "skip")]
-    if troubled:
+    # What a failing cell failed by stands in its line.
+    told = [trouble for trouble in troubles(sweep) if trouble.verdict in ("error", "skip")]
+    if told:
         console.print()
-    for line in troubled:
-        word = Text(line.cell.verdict.upper(), COLOURS[line.cell.verdict])
-        said = f"  {sweep.name_of(line.cell)}: {reason(line.cell)}"
-        console.print(word.append(visible(said), "not bold default"))
+    for trouble in told:
+        word = Text(trouble.verdict.upper(), COLOURS[trouble.verdict])
+        console.print(word.append(visible(f"  {trouble.names}: {trouble.reason}"), "not bold default"))
     for warning in sweep.warnings:
         console.print(Text(f"Warning: {visible(warning)}", "yellow"))
 
