@@ -156,6 +156,7 @@ def sweep(
     base: Several = (),
     adapter: Several = (),
     scale: float | Sequence[float] = (),
+    quantize: str | Sequence[str] = (),
     base_adapter: Adapters = (),
     cases: AnyPath | Sequence[Case] | None = None,
     tools: Tools | None = None,
@@ -170,7 +171,7 @@ def sweep(
 ) -> Sweep:
     """Check every combination of bases, adapters and scales; what they share is asked once.
 
-    `base`, `adapter` and `scale` take one or several. Several adapters are alternatives, `+` joins a stack
+    `base`, `adapter`, `scale` and `quantize` take one or several. Several adapters are alternatives, `+` joins a stack
     (`"a.gguf+b.gguf@0.5"`), and a training output folder stands for its checkpoints. The axes may also come from the
     `sweep` section of a suite file. More than 200 cells take `yes`. The other keywords, `settings` too, are those of
     `check`.
@@ -180,6 +181,7 @@ def sweep(
         base=base,
         adapter=adapter,
         scale=scale,
+        quantize=quantize,
         base_adapter=base_adapter,
         cases=cases,
         tools=tools,
@@ -189,7 +191,8 @@ def sweep(
     )
     confirm_number(cells, yes=yes)
     with sweep_store(no_cache=not cache) as store, notebook_or_terminal_progress(quiet=not progress) as bar:
-        return _shown_sweep(running.sweep(cells, engine=engine, store=store, progress=bar, timeout=timeout))
+        found = running.sweep(cells, engine=engine, store=store, progress=bar, timeout=timeout, no_cache=not cache)
+    return _shown_sweep(found)
 
 
 def read_report(path: AnyPath) -> Report:

@@ -41,43 +41,46 @@ def check(
     """
     started = time.perf_counter()
     store, progress = store or Store(), progress or QuietProgress()
-    with _candidate(suite, store, timeout, tell) as quantized:
+    if suite.defaults.quantize:
+        # What else is wrong with the input is said before the work.
+        read(suite, store)
+    with candidate(suite, store, timeout, tell, no_cache=not store.is_on) as quantized:
         # Hashing a large model takes seconds, and loading it more.
         progress.stage("loading", 0)
         plan = read(suite, store, quantized)
         if engine is None:
-            _confirm_known(plan)
+            confirm_known(plan)
         with opened(engine, plan.settings, timeout) as source:
             answers = ask(plan, StoredEngine(store, source), progress)
         report = judge(plan, answers)
         confirm_unchanged(store, store.changed_files())
     timing = {**report.timing, "total_seconds": time.perf_counter() - started}
-    warnings = (*report.warnings, *_about_quantizing(suite), *store.warnings)
+    warnings = (*report.warnings, *about_quantizing(suite), *store.warnings)
     return report.model_copy(update={"timing": timing, "warnings": warnings})
 
 
 @contextmanager
-def _candidate(suite: Suite, store: Store, timeout: float, tell: Callable[[str], None] | None) -> Iterator[Path | None]:
+def candidate(
+    suite: Suite, store: Store, timeout: float, tell: Callable[[str], None] | None, *, no_cache: bool
+) -> Iterator[Path | None]:
     """The base quantized, where the suite asks for that; None where it does not."""
     kind = suite.defaults.quantize
     if kind is None:
         yield None
         return
-    # What else is wrong with the input is said before the work.
-    read(suite, store)
     threads, base = suite.defaults.threads, suite.models.base.gguf
     with quantized(
-        base, kind, no_cache=not store.is_on, hash_of=store.sha256_of, threads=threads, timeout=timeout, tell=tell
+        base, kind, no_cache=no_cache, hash_of=store.sha256_of, threads=threads, timeout=timeout, tell=tell
     ) as path:
         yield path
 
 
-def _about_quantizing(suite: Suite) -> Iterator[str]:
+def about_quantizing(suite: Suite) -> Iterator[str]:
     if suite.defaults.quantize and (warning := requantizing(suite.models.base.gguf)):
         yield warning
 
 
-def _confirm_known(plan: Plan) -> None:
+def confirm_known(plan: Plan) -> None:
     """A model that llama.cpp cannot load is told before another has answered everything."""
     for model in plan.formats:
         if model.exists() and (why := why_not_known(model)):

@@ -65,13 +65,13 @@ class Plan:
     @property
     def files(self) -> frozenset[Path]:
         """Every file that its answers come from."""
-        views = (self.views.base, self.views.tuned)
-        return frozenset(
-            (
-                *(part for view in views for part in parts_of_model(view.model)),
-                *(adapter.lora.path for adapter in self.adapters),
-            )
-        )
+        adapters = (adapter.lora.path for adapter in self.base_adapters)
+        return frozenset((*parts_of_model(self.views.base.model), *adapters, *self.shipped_files))
+
+    @property
+    def shipped_files(self) -> frozenset[Path]:
+        """Those of the view that is checked."""
+        return frozenset((*parts_of_model(self.views.tuned.model), *(adapter.lora.path for adapter in self.adapters)))
 
     @property
     def questions(self) -> tuple[Questions, ...]:

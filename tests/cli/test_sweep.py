@@ -169,7 +169,7 @@ def test_report_shows_a_saved_sweep_in_every_form_and_by_other_limits(
     saved = tmp_path / "sweep.json"
     printed = sweep(*scales(0.5, 1), "--json", saved).out
     assert loracheck("report", saved).out == printed
-    assert loracheck("report", saved, "--format", "csv").out.startswith("base,adapter,scale,")
+    assert loracheck("report", saved, "--format", "csv").out.startswith("base,quantization,adapter,scale,")
     assert loracheck("report", saved, "--format", "html").out.startswith("<!doctype html>")
     assert json.loads(loracheck("report", saved, "--format", "json").out) == json.loads(saved.read_text())
     lenient = loracheck("report", saved, "--limit", "assert_validity_delta_gte=-1", "--limit", "assert_z_gte=-9")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fake_quantizer import FakeQuantizer, fake_quantizer
 from loracheck.checking import check
 from loracheck.engine import Fingerprint
 from loracheck.engine.fake import FakeEngine
@@ -13,11 +14,13 @@ from loracheck.results import differences
 from loracheck.store import Store
 from loracheck.sweeping.axes import build_cells
 from loracheck.sweeping.results import Sweep
-from loracheck.sweeping.running import judge_sweep_again, sweep, sweep_store
+from loracheck.sweeping.running import build, judge_sweep_again, sweep, sweep_store
 from models.factory import lora_tensors, write_adapter, write_model
 from suite_factory import Files, call, make_case
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loracheck.engine import Prompt, View
 
 HARMLESS = 0.04
@@ -96,7 +99,7 @@ def test_scale_0_is_skipped_without_asking_and_drawn_at_the_bases_values(files: 
     assert verdicts(found) == ["skip", "fail"]
     bare = found.cells[0]
     assert not bare.has_effect
-    assert bare.reason == "at scale 0 the adapter changes nothing"
+    assert bare.reason == "nothing is on that the base has not"
     assert (bare.figures.valid_calls, bare.figures.right_calls) == (0.9, 0.9)
     assert bare.figures.valid_calls_ci_95 is not None
     assert found.cells[1].figures.valid_calls == 0
@@ -212,3 +215,96 @@ def test_other_limits_judge_the_saved_answers_of_every_cell_again(files: Files) 
 def test_a_saved_sweep_is_read_back_as_it_was(files: Files) -> None:
     found = run(files, scale=[0, 0.5, 1])
     assert Sweep.model_validate(found.model_dump(mode="json")) == found
+
+
+# Quantizations
+
+
+@pytest.fixture
+def quantizer(monkeypatch: pytest.MonkeyPatch) -> type[FakeQuantizer]:
+    """Every type is a file of its own."""
+    made = fake_quantizer()
+
+    def quantize(self: FakeQuantizer, model: Path, out: Path, file_type: int) -> Iterator[int]:
+        made.made.append((model, out))
+        write_model(out, extra=[("add_uint32", "toy.type", file_type)])
+        out.write_bytes(out.read_bytes()[: int(out.stat().st_size * made.keeps)])
+        yield out.stat().st_size
+
+    monkeypatch.setattr(made, "quantize", quantize)
+    monkeypatch.setattr("loracheck.quantized.ChildQuantizer", made)
+    return made
+
+
+def harm_by_size(view: View, prompt: Prompt) -> str:
+    """Q8_0 does no harm, whatever is smaller does."""
+    is_small = "Q4" in view.model.name or "Q2" in view.model.name
+    return "I cannot." if is_small and prompt.id in ("case1", "case2") else call()
+
+
+def test_a_quantization_is_the_quantized_file_with_the_adapter_against_the_unquantized_base(
+    files: Files, quantizer: type[FakeQuantizer]
+) -> None:
+    engine = FakeEngine(harm_by_size)
+    found = run(files, engine, quantize=["q8_0", "Q4_K_M"], scale=[0, 1])
+    assert [(cell.quantization, cell.scale) for cell in found.cells] == [
+        (None, 0),
+        (None, 1),
+        ("Q8_0", 0),
+        ("Q8_0", 1),
+        ("Q4_K_M", 0),
+        ("Q4_K_M", 1),
+    ]
+    assert verdicts(found) == ["skip", "pass", "pass", "pass", "fail", "fail"]
+    assert len(quantizer.made) == 2
+    asked = [name for name, _ in engine.asked]
+    assert asked.count("base") == len(CASES)
+    for cell in found.cells[2:]:
+        assert cell.report is not None
+        assert cell.report.provenance.model.path == str(files.base)
+        assert cell.report.provenance.settings["quantize"] == cell.quantization
+
+
+def test_the_words_name_the_smallest_quantization_that_passes(
+    files: Files, quantizer: type[FakeQuantizer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = run(files, FakeEngine(harm_by_size), quantize=["Q8_0", "Q4_K_M"])
+    sizes = {None: 900, "Q8_0": 500, "Q4_K_M": 300}
+    cells = [cell.model_copy(update={"size_bytes": sizes[cell.quantization]}) for cell in found.cells]
+    again = build(cells, {})
+    assert again.findings[0] == "adapter.gguf: the smallest quantization that passes is Q8_0 (500 B)."
+    assert again.curves[0].axis == "quantization"
+    assert [again.cells[number].quantization for number in again.curves[0].cells] == [None, "Q8_0", "Q4_K_M"]
+
+
+def test_a_sweep_over_quantizations_needs_no_adapter(files: Files, quantizer: type[FakeQuantizer]) -> None:
+    found = run(files, FakeEngine(harm_by_size), adapter=(), quantize=["Q8_0", "Q4_K_M"])
+    assert verdicts(found) == ["skip", "pass", "fail"]
+    assert {cell.adapter for cell in found.cells} == {"no adapter"}
+
+
+def test_without_a_cache_quantized_files_are_gone_afterwards(
+    files: Files, quantizer: type[FakeQuantizer], cache_folder: Path
+) -> None:
+    cells = build_cells(base=files.base, adapter=files.adapter, cases=CASES, null=False, quantize="Q8_0")
+    with sweep_store(no_cache=True) as store:
+        sweep(cells, engine=FakeEngine(harm_by_size), store=store, no_cache=True)
+    assert not [out for _, out in quantizer.made if out.exists()]
+    assert list(cache_folder.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_quantized_spoils_its_own_cells(files: Files, quantizer: type[FakeQuantizer]) -> None:
+    quantizer.keeps = 0.5
+    found = run(files, FakeEngine(harm_by_size), quantize="Q8_0")
+    assert verdicts(found) == ["pass", "error"]
+    assert "llama.cpp wrote a broken file" in str(found.cells[1].reason)
+
+
+def test_a_quantization_that_is_none_is_refused_before_anything_is_made(
+    files: Files, quantizer: type[FakeQuantizer]
+) -> None:
+    with pytest.raises(InputError, match=r"no quantization 'Q4_KM'; did you mean"):
+        run(files, quantize="Q4_KM")
+    with pytest.raises(InputError, match="quantize takes one base, and there are several"):
+        run(files, base=[files.base, "other.gguf"], quantize="Q8_0")
+    assert quantizer.made == []

@@ -179,6 +179,8 @@ class SweepEntry(Strict):
 
     bases: tuple[PathBeside, ...] = ()
     """Base models; when left out, the one of `models`."""
+    quantize: tuple[str, ...] = ()
+    """Types to quantize the one base to, such as Q4_K_M; the base as it is comes first."""
     adapters: tuple[str, ...] = ()
     """Alternatives, each PATH or PATH@SCALE: a GGUF LoRA, a PEFT folder, or a training output folder, whose checkpoints
     are taken one by one. `+` joins a stack. When left out, those of `models` as one stack."""

@@ -20,6 +20,7 @@ Examples:
   loracheck sweep --base model.gguf --adapter mine.gguf \\
       --scale 0.25 --scale 0.5 --scale 1 --csv sweep.csv
   loracheck sweep --base model.gguf --adapter a.gguf --adapter a.gguf+b.gguf@0.5
+  loracheck sweep --base f16.gguf --quantize Q8_0 --quantize Q4_K_M --adapter a.gguf
   loracheck sweep tools.yaml --reports cells --html sweep.html --require any
 
 \b
@@ -39,6 +40,13 @@ Exit codes: 0 every cell passes (with --require any: one does), 1 one fails,
     help="A GGUF LoRA, a PEFT folder, or a training output folder with its checkpoint-N folders. "
     "Repeat for alternatives; + joins a stack.",
 )
+@click.option(
+    "--quantize",
+    "types",
+    metavar="TYPE",
+    multiple=True,
+    help="Quantize the base to this type, such as Q4_K_M, and check that against the base as it is. May repeat.",
+)
 @click.option("--scale", "scales", type=float, multiple=True, help="Multiplies the adapters' scales. May repeat.")
 @BASE_ADAPTER
 @CASES
@@ -55,6 +63,7 @@ def sweep(
     suite: Path | None,
     bases: tuple[Path, ...],
     adapters: tuple[str, ...],
+    types: tuple[str, ...],
     scales: tuple[float, ...],
     base_adapters: tuple[str, ...],
     cases_file: Path | None,
@@ -70,7 +79,7 @@ def sweep(
     quiet: bool,
     **defaults: Any,
 ) -> None:
-    """Check many adapters, checkpoints, scales and bases, and show them in one table.
+    """Check many adapters, checkpoints, scales and quantizations, and show them in one table.
 
     Every combination is a cell, a check of its own; what cells share is asked once. The axes may come from the `sweep`
     section of a SUITE file, from options, or from both: options win.
@@ -82,8 +91,8 @@ def sweep(
 
     if no_null and null_runs:
         raise click.UsageError("--no-null and --null-runs exclude each other")
-    if not (suite or (bases and adapters)):
-        raise click.UsageError("give a SUITE file, or both --base MODEL.gguf and --adapter ADAPTER.gguf")
+    if not (suite or (bases and (adapters or types))):
+        raise click.UsageError("give a SUITE file, or --base MODEL.gguf and --adapter ADAPTER.gguf or --quantize TYPE")
     if reports and not reports.absolute().parent.is_dir():
         raise click.UsageError(f"--reports {reports}: the folder above it does not exist")
     tell = partial(click.echo, err=True)
@@ -92,6 +101,7 @@ def sweep(
         base=bases,
         adapter=adapters,
         scale=scales,
+        quantize=types,
         base_adapter=base_adapters,
         cases=cases_file,
         tools=tools_file,
@@ -104,7 +114,15 @@ def sweep(
         tell(in_words(cells))
     confirm_number(cells, yes=yes)
     with sweep_store(no_cache=no_cache) as store, progress(quiet=quiet) as bar:
-        result = swept(cells, engine=ctx.obj, store=store, progress=bar, timeout=timeout)
+        result = swept(
+            cells,
+            engine=ctx.obj,
+            store=store,
+            progress=bar,
+            timeout=timeout,
+            no_cache=no_cache,
+            tell=None if quiet else tell,
+        )
     outputs.write_sweep(result, reports)
     ctx.exit(exit_code(result, require))
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from loracheck.cases.suite import AdapterEntry, Suite, SweepEntry, adapter_entry
 from loracheck.errors import InputError
 from loracheck.models.peft import is_peft_folder
+from loracheck.quantized import file_type
 from loracheck.suites import AnyPath, build_suite
 from loracheck.text import counted
 
@@ -21,6 +22,8 @@ Several: TypeAlias = "AnyPath | Sequence[AnyPath]"
 
 MOST_CELLS = 200
 """More take a --yes: a cell is a whole check."""
+
+NO_ADAPTER = "no adapter"
 
 _CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 
@@ -41,6 +44,8 @@ class Cell:
     """One check of a sweep, and where it stands on each axis."""
 
     base: str
+    quantization: str | None
+    """None is the base as it is."""
     adapter: str
     scale: float
     run: str | None
@@ -49,8 +54,9 @@ class Cell:
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing is on that the base has not."""
-        return all(entry.scale == 0 for entry in self.suite.models.ft.adapters)
+        """Whether it is the base itself, with nothing on that the base has not."""
+        ft = self.suite.models.ft
+        return not self.quantization and ft.gguf is None and all(entry.scale == 0 for entry in ft.adapters)
 
 
 def build_cells(
@@ -59,6 +65,7 @@ def build_cells(
     base: Several = (),
     adapter: Several = (),
     scale: float | Sequence[float] = (),
+    quantize: str | Sequence[str] = (),
     **given: Any,
 ) -> tuple[Cell, ...]:
     """The cells of a suite file's `sweep`, of the axes given here, or of both: what is given here wins, axis by axis.
@@ -67,13 +74,24 @@ def build_cells(
     """
     bases = [Path(each).expanduser() for each in _several(base)]
     stacks = _read_stacks(_several(adapter), Path())
-    built = build_suite(suite, base=bases[0] if bases else None, adapter=stacks[0].entries if stacks else (), **given)
+    types = [file_type(each) for each in ([quantize] if isinstance(quantize, str) else quantize)]
+    built = build_suite(
+        suite,
+        base=bases[0] if bases else None,
+        adapter=stacks[0].entries if stacks else (),
+        quantize=types[0] if types else None,
+        **given,
+    )
     section = built.sweep or SweepEntry()
     folder = built.file.parent if built.file else Path()
     stacks = stacks or _read_stacks(section.adapters, folder) or [Stack(built.models.ft.adapters)]
     bases = bases or list(section.bases) or [built.models.base.gguf]
+    types = types or [file_type(each) for each in section.quantize]
+    if types and len(bases) > 1:
+        raise InputError("quantize takes one base, and there are several; give the quantized files as bases instead")
     scales = [scale] if isinstance(scale, int | float) else list(scale) or list(section.scales) or [1.0]
-    return tuple(_cells(built.model_copy(update={"sweep": None}), bases, stacks, _finite(scales)))
+    axes = _Axes(bases, [None, *types] if types else [built.defaults.quantize], stacks, _finite(scales))
+    return tuple(_cells(built.model_copy(update={"sweep": None}), axes))
 
 
 def confirm_number(cells: Sequence[Cell], *, yes: bool) -> None:
@@ -85,24 +103,46 @@ def confirm_number(cells: Sequence[Cell], *, yes: bool) -> None:
 
 def in_words(cells: Sequence[Cell]) -> str:
     """How many cells there are, and what they are made of."""
-    factors = [counted(len({getattr(cell, axis) for cell in cells}), axis) for axis in ("base", "adapter", "scale")]
+    axes = ("base", "quantization", "adapter", "scale")
+    counts = {axis: len({getattr(cell, axis) for cell in cells}) for axis in axes}
+    # The base as it is stands among the quantizations.
+    factors = [counted(many, axis) for axis, many in counts.items() if axis != "quantization" or many > 1]
     return f"{counted(len(cells), 'cell')}: {' × '.join(factors)}"
 
 
-def _cells(suite: Suite, bases: Sequence[Path], stacks: Sequence[Stack], scales: Sequence[float]) -> Iterator[Cell]:
-    base_names = short_names(bases)
-    names = short_names(entry.gguf for stack in stacks for entry in stack.entries)
-    runs = short_names(stack.run for stack in stacks if stack.run)
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    bases: Sequence[Path]
+    quantizations: Sequence[str | None]
+    stacks: Sequence[Stack]
+    scales: Sequence[float]
+
+
+def _cells(suite: Suite, axes: _Axes) -> Iterator[Cell]:
+    base_names = short_names(axes.bases)
+    names = short_names(entry.gguf for stack in axes.stacks for entry in stack.entries)
+    runs = short_names(stack.run for stack in axes.stacks if stack.run)
     # A model is loaded once when its cells come one after the other.
-    for base, stack, scale in product(dict.fromkeys(bases), dict.fromkeys(stacks), dict.fromkeys(scales)):
-        under_test = [AdapterEntry(gguf=entry.gguf, scale=entry.scale * scale) for entry in stack.entries]
+    bases, quantizations = dict.fromkeys(axes.bases), dict.fromkeys(axes.quantizations)
+    stacks, scales = dict.fromkeys(axes.stacks), dict.fromkeys(axes.scales)
+    for base, quantization, stack, scale in product(bases, quantizations, stacks, scales):
+        under_test = tuple(AdapterEntry(gguf=entry.gguf, scale=entry.scale * scale) for entry in stack.entries)
+        # A quantized file with nothing on it still is another model than its base.
+        on = under_test if not quantization or any(entry.scale for entry in under_test) else ()
+        models = suite.models.model_copy(
+            update={
+                "base": suite.models.base.model_copy(update={"gguf": base}),
+                "ft": suite.models.ft.model_copy(update={"adapters": on}),
+            }
+        )
         yield Cell(
             base=base_names[base],
-            adapter=" + ".join(_name(names[entry.gguf], entry.scale) for entry in stack.entries),
+            quantization=quantization,
+            adapter=" + ".join(_name(names[entry.gguf], entry.scale) for entry in stack.entries) or NO_ADAPTER,
             scale=scale,
             run=None if stack.run is None else runs[stack.run],
             checkpoint=stack.checkpoint,
-            suite=suite.with_models(base, under_test),
+            suite=suite.with_defaults(quantize=quantization).model_copy(update={"models": models}),
         )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
 
 from loracheck.scoring.statistics import mcnemar_p, pair
-from loracheck.sweeping.results import Curve, Shape, Step, SweepCell, right_answers
-from loracheck.text import percent, small
+from loracheck.sweeping.results import UNQUANTIZED, Axis, Curve, Shape, Step, SweepCell, right_answers
+from loracheck.text import byte_size, percent, small
 
 _Answers = Mapping[tuple[str, str], bool]
 
@@ -17,32 +17,49 @@ _Answers = Mapping[tuple[str, str], bool]
 
 
 def curves_of(cells: Sequence[SweepCell]) -> Iterator[Curve]:
-    """Along the scales of each stack on each base, and along the checkpoints of each run at each scale."""
-    scales: dict[tuple[str, ...], list[int]] = {}
-    checkpoints: dict[tuple[str, ...], list[int]] = {}
-    for number, cell in enumerate(cells):
-        scales.setdefault((cell.adapter, cell.base), []).append(number)
-        if cell.run is not None:
-            # The same other adapters in a stack, or none.
-            checkpoints.setdefault((cell.run, f"{cell.scale:g}", cell.base), []).append(number)
-    many_bases = len({cell.base for cell in cells}) > 1
-    many_scales = len({cell.scale for cell in cells}) > 1
-    for (adapter, base), along in scales.items():
-        if len(along) > 1:
-            ordered = sorted(along, key=lambda number: cells[number].scale)
-            yield _curve("scale", f"{adapter} on {base}" if many_bases else adapter, ordered, cells)
-    for (run, scale, base), along in checkpoints.items():
-        if len(along) > 1:
-            of = run + (f" at scale {scale}" if many_scales else "") + (f" on {base}" if many_bases else "")
-            ordered = sorted(along, key=lambda number: _step(cells[number]))
-            yield _curve("checkpoint", of, ordered, cells)
+    """The cells that differ in one thing alone: the scale, the checkpoint of a run, or the quantization."""
+    for axis, place in _PLACES.items():
+        alike: dict[tuple[object, ...], list[int]] = {}
+        for number, cell in enumerate(cells):
+            if axis != "checkpoint" or cell.run is not None:
+                alike.setdefault(_but(axis, cell), []).append(number)
+        for along in alike.values():
+            if len(along) > 1:
+                ordered = sorted(along, key=lambda number: place(cells[number]))
+                yield _curve(axis, _of(axis, cells[along[0]], cells), ordered, cells)
 
 
-def _step(cell: SweepCell) -> float:
-    return float("inf") if cell.checkpoint is None else cell.checkpoint
+_PLACES: dict[Axis, Callable[[SweepCell], float]] = {
+    "scale": lambda cell: cell.scale,
+    "checkpoint": lambda cell: math.inf if cell.checkpoint is None else cell.checkpoint,
+    # From the base as it is to the smallest file.
+    "quantization": lambda cell: -math.inf if cell.quantization is None else -(cell.size_bytes or 0),
+}
 
 
-def _curve(axis: Literal["scale", "checkpoint"], of: str, along: Sequence[int], cells: Sequence[SweepCell]) -> Curve:
+def _but(axis: Axis, cell: SweepCell) -> tuple[object, ...]:
+    """What cells on one curve have in common."""
+    return (
+        cell.base,
+        None if axis == "quantization" else cell.quantization,
+        cell.run if axis == "checkpoint" else cell.adapter,
+        None if axis == "scale" else cell.scale,
+    )
+
+
+def _of(axis: Axis, cell: SweepCell, cells: Sequence[SweepCell]) -> str:
+    """The same in words: no more than it takes."""
+    words = str(cell.run) if axis == "checkpoint" else cell.adapter
+    if axis != "scale" and len({each.scale for each in cells}) > 1:
+        words += f" at scale {cell.scale:g}"
+    if len({each.base for each in cells}) > 1:
+        words += f" on {cell.base}"
+    if axis != "quantization" and len({each.quantization for each in cells}) > 1:
+        words += f" on {cell.quantization or 'the unquantized base'}"
+    return words
+
+
+def _curve(axis: Axis, of: str, along: Sequence[int], cells: Sequence[SweepCell]) -> Curve:
     judged = [answers for number in along if (answers := _answers(cells[number], cells))]
     steps = tuple(_compare(before, after) for before, after in pairwise(judged))
     whole = _compare(judged[0], judged[-1]) if len(judged) > 1 else None
@@ -81,7 +98,7 @@ def _shape(steps: Sequence[Step]) -> Shape:
 def findings_of(cells: Sequence[SweepCell], curves: Sequence[Curve]) -> Iterator[str]:
     for curve in curves:
         along = [cells[number] for number in curve.cells]
-        yield from _scales(curve, along) if curve.axis == "scale" else _checkpoints(curve, along)
+        yield from _SENTENCES[curve.axis](curve, along)
         yield from _course(curve, along)
     yield from _bases(cells)
     yield from _adapters(cells)
@@ -117,6 +134,29 @@ def _checkpoints(curve: Curve, along: Sequence[SweepCell]) -> Iterator[str]:
     before = "the very first one that was judged" if not any(n < first for n in passing) else "those before it pass"
     but = f"; later, {_listed(later)} {'passes' if len(later) == 1 else 'pass'} again" if later else ""
     yield f"{curve.of}: the first checkpoint that fails is {along[first].adapter}, {before}{but}."
+
+
+def _quantizations(curve: Curve, along: Sequence[SweepCell]) -> Iterator[str]:
+    """Those of one base, the largest file first."""
+    quantized = [cell for cell in along if cell.quantization]
+    passing = [cell for cell in quantized if cell.passed]
+    if not passing:
+        if any(cell.verdict == "fail" for cell in quantized):
+            yield f"{curve.of}: no quantization passes."
+        return
+    smallest = passing[-1]
+    size = f" ({byte_size(smallest.size_bytes)})" if smallest.size_bytes else ""
+    larger = quantized[: quantized.index(smallest)]
+    failing = [str(cell.quantization) for cell in larger if cell.verdict == "fail"]
+    but = f", but {_listed(failing)}, which {'is' if len(failing) == 1 else 'are'} larger, fails" if failing else ""
+    yield f"{curve.of}: the smallest quantization that passes is {smallest.quantization}{size}{but}."
+
+
+_SENTENCES: dict[Axis, Callable[[Curve, Sequence[SweepCell]], Iterator[str]]] = {
+    "scale": _scales,
+    "checkpoint": _checkpoints,
+    "quantization": _quantizations,
+}
 
 
 def _course(curve: Curve, along: Sequence[SweepCell]) -> Iterator[str]:
@@ -157,6 +197,8 @@ def _sure_steps(curve: Curve, known: Sequence[SweepCell]) -> str:
 def _place(curve: Curve, cell: SweepCell) -> str:
     if curve.axis == "scale":
         return f"{cell.scale:g}"
+    if curve.axis == "quantization":
+        return cell.quantization or UNQUANTIZED
     return "the end" if cell.checkpoint is None else f"{cell.checkpoint}"
 
 

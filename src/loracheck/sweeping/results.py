@@ -8,10 +8,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from loracheck.results import Report, Verdict
-from loracheck.scoring.part import Count, Drift, Number, Part, Share
+from loracheck.scoring.evidence import Drift
+from loracheck.scoring.part import Count, Number, Part, Share
 from loracheck.scoring.statistics import SIGNIFICANT, wilson
 
 SCHEMA_VERSION = 1
+UNQUANTIZED = "unquantized"
 
 Interval = tuple[Share, Share]
 
@@ -66,6 +68,8 @@ class SweepCell(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     base: str
+    quantization: str | None = None
+    """What the base was quantized to; None is the base as it is."""
     adapter: str
     scale: float
     run: str | None = None
@@ -76,16 +80,16 @@ class SweepCell(BaseModel):
     reason: str | None = None
     """Why there is no report."""
     size_bytes: Count | None = None
-    """Of the model file and the adapters under test."""
+    """Of the model file, quantized where it is, and the adapters on it."""
     figures: Figures = Figures()
     page: str | None = None
     """Its own page, beside the sweep's."""
     report: Report | None = None
 
     @property
-    def key(self) -> tuple[str, str, float]:
+    def key(self) -> tuple[str, str | None, str, float]:
         """What it is known by."""
-        return self.base, self.adapter, self.scale
+        return self.base, self.quantization, self.adapter, self.scale
 
     @property
     def passed(self) -> bool:
@@ -110,13 +114,14 @@ class Step(Part):
         return self.mcnemar_p >= SIGNIFICANT
 
 
+Axis = Literal["scale", "checkpoint", "quantization"]
 Shape = Literal["flat", "falls", "rises", "not monotone"]
 
 
 class Curve(Part):
     """The cells along one axis, with everything else the same."""
 
-    axis: Literal["scale", "checkpoint"]
+    axis: Axis
     of: str
     """What is the same in all of them."""
     cells: tuple[Count, ...]
@@ -161,17 +166,19 @@ class Sweep(BaseModel):
         return sum(cell.verdict == verdict for cell in self.cells)
 
     def varied(self, axis: str) -> list[Any]:
-        """The values along an axis (`base`, `adapter` or `scale`), in order."""
+        """The values along an axis (`base`, `quantization`, `adapter` or `scale`), in order."""
         return list(dict.fromkeys(getattr(cell, axis) for cell in self.cells))
 
     @property
     def axes(self) -> list[str]:
         """Those along which the sweep has more than one value."""
-        return [axis for axis in ("base", "adapter", "scale") if len(self.varied(axis)) > 1]
+        return [axis for axis in ("base", "quantization", "adapter", "scale") if len(self.varied(axis)) > 1]
 
     def name_of(self, cell: SweepCell) -> str:
         """What tells the cell from the others, in words."""
-        parts = [value for axis in ("base", "adapter") if axis in self.axes and (value := getattr(cell, axis))]
+        parts = [cell.base] if "base" in self.axes else []
+        parts += [cell.quantization or UNQUANTIZED] if "quantization" in self.axes else []
+        parts += [cell.adapter] if "adapter" in self.axes else []
         if "scale" in self.axes or not parts:
             parts.append(f"scale {cell.scale:g}")
         return ", ".join(parts)

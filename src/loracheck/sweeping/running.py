@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from loracheck.ask import EFFECT_TEXT, Progress, ask
-from loracheck.checking import confirm_unchanged, opened
+from loracheck.checking import about_quantizing, candidate, confirm_known, confirm_unchanged, opened
 from loracheck.engine import TIMEOUT, Engine, View
 from loracheck.engine.stored import StoredEngine
 from loracheck.errors import EngineError, InputError, LoracheckError, NoEffectError
 from loracheck.judge import judge, judge_again
 from loracheck.plan import Plan, engine_settings, read
 from loracheck.progress import QuietProgress
-from loracheck.results import Report
+from loracheck.results import Report, Verdict
 from loracheck.store import Store, user_store
 from loracheck.sweeping.axes import Cell
 from loracheck.sweeping.findings import curves_of, findings_of
 from loracheck.sweeping.results import Figures, Sweep, SweepCell, figures_of, worst
 
-Outcome: TypeAlias = "Report | LoracheckError"
+Tell: TypeAlias = "Callable[[str], None] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a cell came to: a report, or why there is none."""
+
+    result: Report | LoracheckError
+    size_bytes: int | None = None
 
 
 def sweep(
@@ -34,28 +43,32 @@ def sweep(
     store: Store,
     progress: Progress | None = None,
     timeout: float = TIMEOUT,
+    no_cache: bool = False,
+    tell: Tell = None,
 ) -> Sweep:
     """Check every cell. A given engine stays open; without one, llama.cpp is opened in a child process, and closed.
 
-    What cells have in common is asked once, because the store knows it from then on; it should be one that is on.
+    What cells have in common is asked once, because the store knows it from then on; it should be one that is on. With
+    `no_cache`, models that are quantized on the way are gone afterwards; `tell` hears of them.
     """
     started = time.perf_counter()
     progress = progress or QuietProgress()
     progress.stage("reading", 0)
-    plans = _read_all(cells, store)
-    with opened(engine, engine_settings(cells[0].suite.defaults), timeout) as source:
-        asking = _Asking(StoredEngine(store, source), store, progress, len(cells))
-        outcomes = [
-            plan if isinstance(plan, LoracheckError) else asking.outcome(number, cell, plan)
-            for number, (cell, plan) in enumerate(zip(cells, plans, strict=True), 1)
-        ]
-    _raise_what_all_share(outcomes)
+    reading = _Reading(store, is_llama_cpp=engine is None)
+    plans = [reading.plan(cell) for cell in cells]
+    raise_what_all_share(plans)
+    with ExitStack() as made:
+        quantizing = _Quantizing(made, store, timeout, tell, no_cache=no_cache)
+        plans = [reading.with_candidate(*each, quantizing) for each in zip(cells, plans, strict=True)]
+        with opened(engine, engine_settings(cells[0].suite.defaults), timeout) as source:
+            asking = _Asking(StoredEngine(store, source), store, progress, len(cells))
+            outcomes = [asking.outcome(number, *each) for number, each in enumerate(zip(cells, plans, strict=True), 1)]
+    raise_what_all_share([outcome.result for outcome in outcomes])
     # What no cell is about but all depend on, such as the llama.cpp library.
     cell_files = {file for plan in plans if isinstance(plan, Plan) for file in plan.files}
     confirm_unchanged(store, set(store.changed_files()) - cell_files)
-    swept = tuple(_swept(cell, plan, outcome) for cell, plan, outcome in zip(cells, plans, outcomes, strict=True))
-    timing = _timing(swept, time.perf_counter() - started)
-    return build(swept, timing, tuple(store.warnings))
+    swept = [_swept(cell, outcome) for cell, outcome in zip(cells, outcomes, strict=True)]
+    return build(swept, _timing(swept, time.perf_counter() - started), store.warnings)
 
 
 @contextmanager
@@ -98,22 +111,54 @@ def judge_sweep_again(sweep: Sweep, limits: dict[str, float]) -> Sweep:
 # Reading
 
 
-def _read_all(cells: Sequence[Cell], store: Store) -> list[Plan | LoracheckError]:
-    """The plan of each cell, or what is wrong with it; InputError when that is so for all of them."""
-    plans: list[Plan | LoracheckError] = []
-    for cell in cells:
+class _Reading:
+    """The plan of each cell, or what is wrong with it."""
+
+    def __init__(self, store: Store, *, is_llama_cpp: bool) -> None:
+        self._store, self._is_llama_cpp = store, is_llama_cpp
+
+    def plan(self, cell: Cell, quantized: Path | None = None) -> Plan | LoracheckError:
         try:
-            plans.append(read(cell.suite, store))
-        except InputError as error:
-            plans.append(error)
-    _raise_what_all_share(plans)
-    return plans
+            plan = read(cell.suite, self._store, quantized)
+            if self._is_llama_cpp:
+                confirm_known(plan)
+        except LoracheckError as error:
+            return error
+        return plan
+
+    def with_candidate(self, cell: Cell, plan: Plan | LoracheckError, quantizing: _Quantizing) -> Plan | LoracheckError:
+        """The plan with the quantized model in it, where the cell asks for one: that is made now."""
+        if cell.quantization is None or isinstance(plan, LoracheckError):
+            return plan
+        quantized = quantizing.file(cell)
+        return self.plan(cell, quantized) if isinstance(quantized, Path) else quantized
 
 
-def _raise_what_all_share(outcomes: Sequence[object]) -> None:
+class _Quantizing:
+    """Quantized models, each made once and there until the sweep is over."""
+
+    def __init__(self, made: ExitStack, store: Store, timeout: float, tell: Tell, *, no_cache: bool) -> None:
+        self._made, self._store, self._timeout, self._tell, self._no_cache = made, store, timeout, tell, no_cache
+        self._files: dict[tuple[Path, str | None], Path | LoracheckError] = {}
+
+    def file(self, cell: Cell) -> Path | LoracheckError:
+        key = (cell.suite.models.base.gguf, cell.quantization)
+        if key not in self._files:
+            making = candidate(cell.suite, self._store, self._timeout, self._tell, no_cache=self._no_cache)
+            try:
+                path = self._made.enter_context(making)
+            except LoracheckError as error:
+                self._files[key] = error
+            else:
+                assert path is not None
+                self._files[key] = path
+        return self._files[key]
+
+
+def raise_what_all_share(results: Sequence[object]) -> None:
     """When no cell can be checked because of its input, there is no sweep to show."""
-    errors = [outcome for outcome in outcomes if isinstance(outcome, InputError)]
-    if len(errors) < len(outcomes):
+    errors = [result for result in results if isinstance(result, InputError)]
+    if len(errors) < len(results):
         return
     messages = list(dict.fromkeys(map(str, errors)))
     raise errors[0] if len(messages) == 1 else InputError("\n".join(messages[:10]))
@@ -129,19 +174,26 @@ class _Asking:
         self._engine, self._store, self._progress, self._total = engine, store, progress, total
         self._broken: dict[View, EngineError] = {}
 
-    def outcome(self, number: int, cell: Cell, plan: Plan) -> Outcome:
+    def outcome(self, number: int, cell: Cell, plan: Plan | LoracheckError) -> Outcome:
+        if isinstance(plan, LoracheckError):
+            return Outcome(plan)
+        size = sum(file.stat().st_size for file in plan.shipped_files)
         if cell.is_bare:
-            return NoEffectError("at scale 0 the adapter changes nothing")
+            return Outcome(NoEffectError("nothing is on that the base has not"), size)
         try:
-            loaded_before = self._engine.load_seconds
-            self._confirm_base(plan.views.base)
-            answers = ask(plan, self._engine, _Numbered(self._progress, f"{number}/{self._total}"))
-            # The engine counts for all cells.
-            answers.load_seconds -= loaded_before
-            confirm_unchanged(self._store, plan.files & set(self._store.changed_files()))
-            return judge(plan, answers)
+            return Outcome(self._report(plan, _Numbered(self._progress, f"{number}/{self._total}")), size)
         except LoracheckError as error:
-            return error
+            return Outcome(error, size)
+
+    def _report(self, plan: Plan, progress: Progress) -> Report:
+        loaded_before = self._engine.load_seconds
+        self._confirm_base(plan.views.base)
+        answers = ask(plan, self._engine, progress)
+        # The engine counts for all cells.
+        answers.load_seconds -= loaded_before
+        confirm_unchanged(self._store, plan.files & set(self._store.changed_files()))
+        report = judge(plan, answers)
+        return report.model_copy(update={"warnings": (*report.warnings, *about_quantizing(plan.suite))})
 
     def _confirm_base(self, base: View) -> None:
         """A base that llama.cpp can't run is tried once, not for every cell."""
@@ -170,23 +222,23 @@ class _Numbered:
 # What came out
 
 
-def _swept(cell: Cell, plan: Plan | LoracheckError, outcome: Outcome) -> SweepCell:
-    placed = SweepCell(
+def _swept(cell: Cell, outcome: Outcome) -> SweepCell:
+    result = outcome.result
+    report = result if isinstance(result, Report) else None
+    verdict: Verdict = "skip" if isinstance(result, NoEffectError) else "error"
+    return SweepCell(
         base=cell.base,
+        quantization=cell.quantization,
         adapter=cell.adapter,
         scale=cell.scale,
         run=cell.run,
         checkpoint=cell.checkpoint,
-        verdict="error",
-        size_bytes=None if isinstance(plan, LoracheckError) else sum(file.stat().st_size for file in plan.files),
+        verdict=report.verdict if report else verdict,
+        reason=None if report else str(result),
+        size_bytes=outcome.size_bytes,
+        figures=figures_of(report) if report else Figures(),
+        report=report,
     )
-    if isinstance(outcome, Report):
-        found: dict[str, Any] = {"verdict": outcome.verdict, "report": outcome, "figures": figures_of(outcome)}
-    elif isinstance(outcome, NoEffectError):
-        found = {"verdict": "skip", "reason": str(outcome)}
-    else:
-        found = {"reason": str(outcome)}
-    return placed.model_copy(update=found)
 
 
 def _at_the_bases_values(cell: SweepCell, cells: Sequence[SweepCell]) -> SweepCell:

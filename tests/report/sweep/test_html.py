@@ -10,7 +10,7 @@ from loracheck.report.sweep.html import render
 from loracheck.report.sweep.junit import render as to_junit
 from loracheck.report.sweep.markdown import render as to_markdown
 from loracheck.report.sweep.plots import charts, heat, heat_tables
-from loracheck.report.sweep.table import size, troubles
+from loracheck.report.sweep.table import troubles
 from loracheck.report.sweep.terminal import as_text
 from loracheck.sweeping.results import Sweep, SweepCell
 from loracheck.sweeping.running import build
@@ -114,10 +114,3 @@ def test_a_long_table_fits_a_comment_and_says_what_it_left_out() -> None:
     text = to_markdown(many)
     assert len(text) <= 60_000
     assert "Left out, because a comment has no room for more:" in text
-
-
-@pytest.mark.parametrize(
-    ("count", "words"), [(None, "–"), (0, "0 B"), (999, "999 B"), (98_000_000, "98 MB"), (4_370_000_000, "4.4 GB")]
-)
-def test_sizes_are_easy_to_read(count: int | None, words: str) -> None:
-    assert size(count) == words

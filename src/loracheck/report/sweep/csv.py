@@ -9,7 +9,7 @@ from loracheck.report.sweep.table import reason
 from loracheck.results import Provenance
 from loracheck.sweeping.results import Figures, Sweep, SweepCell
 
-_PLACES = ("base", "adapter", "scale", "run", "checkpoint", "verdict", "score", "z_score")
+_PLACES = ("base", "quantization", "adapter", "scale", "run", "checkpoint", "verdict", "score", "z_score")
 _FIGURES = tuple(name for name in Figures.model_fields if not name.endswith("_ci_95"))
 _INTERVALS = tuple(name for name in Figures.model_fields if name.endswith("_ci_95"))
 _ENDS = ("low", "high")
@@ -39,6 +39,7 @@ def _row(cell: SweepCell) -> list[object]:
     intervals = [getattr(cell.figures, name) or (None, None) for name in _INTERVALS]
     return [
         cell.base,
+        cell.quantization,
         cell.adapter,
         f"{cell.scale:g}",
         cell.run,
@@ -50,7 +51,7 @@ def _row(cell: SweepCell) -> list[object]:
         *(getattr(cell.figures, name) for name in _FIGURES),
         *(end for interval in intervals for end in interval),
         cell.size_bytes,
-        origin.model.sha256,
+        (origin.candidate or origin.model).sha256,
         " ".join(adapter.sha256 or "" for adapter in origin.ft_adapters),
         reason(cell),
     ]

@@ -70,7 +70,7 @@ def diff_sweeps(a: Sweep, b: Sweep) -> SweepDiff:
     if not pairs:
         raise ReportError(
             "the two sweeps have no cell in common, so there is nothing to compare; "
-            "cells are matched by the names of their base and adapters, and by their scale"
+            "cells are matched by the names of their base and adapters, by quantization and scale"
         )
     return SweepDiff(
         a,
@@ -144,7 +144,7 @@ def to_json(both: SweepDiff) -> str:
 
 
 def _as_data(cell: CellDiff) -> dict[str, Any]:
-    places = cell.b.model_dump(include={"base", "adapter", "scale"})
+    places = cell.b.model_dump(include={"base", "quantization", "adapter", "scale"})
     sides = {
         name: {"verdict": side.verdict, "figures": side.figures.model_dump()}
         for name, side in (("a", cell.a), ("b", cell.b))

@@ -39,7 +39,9 @@ def _files(sweep: Sweep) -> list[tuple[str, str]]:
     records: dict[str, FileRecord] = {}
     for report in (cell.report for cell in sweep.cells if cell.report):
         origin = report.provenance
-        for record in (origin.model, *origin.model.parts, *origin.base_adapters, *origin.ft_adapters):
+        models = (origin.model, origin.candidate or origin.model)
+        parts = [part for model in models for part in (model, *model.parts)]
+        for record in (*parts, *origin.base_adapters, *origin.ft_adapters):
             if record.path:
                 records.setdefault(record.path, record)
     return [(path, record.sha256 or "–") for path, record in records.items()]

@@ -52,14 +52,20 @@ def charts(sweep: Sweep) -> list[Chart]:
 
 def _of_curve(sweep: Sweep, curve: Curve) -> Chart:
     cells = [sweep.cells[number] for number in curve.cells]
-    if curve.axis == "scale":
+    if curve.axis == "scale" and cells[-1].scale > cells[0].scale:
         low, high = cells[0].scale, cells[-1].scale
         places = [(cell.scale - low) / (high - low) for cell in cells]
         labels = [f"{cell.scale:g}" for cell in cells]
     else:
         places = [number / (len(cells) - 1) for number in range(len(cells))]
-        labels = ["end" if cell.checkpoint is None else str(cell.checkpoint) for cell in cells]
+        labels = [_label(curve.axis, cell) for cell in cells]
     return _chart(curve.of, curve.axis, cells, places, labels, is_connected=True)
+
+
+def _label(axis: str, cell: SweepCell) -> str:
+    if axis == "checkpoint":
+        return "end" if cell.checkpoint is None else str(cell.checkpoint)
+    return place(cell, axis)
 
 
 def _unordered(sweep: Sweep) -> Chart:

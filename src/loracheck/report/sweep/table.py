@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from loracheck.report.content import content_of
 from loracheck.results import Verdict
-from loracheck.sweeping.results import Sweep, SweepCell
-from loracheck.text import cut, percent, small
+from loracheck.sweeping.results import UNQUANTIZED, Sweep, SweepCell
+from loracheck.text import byte_size, cut, percent, small
 
 FIGURES = ("verdict", "valid calls", "wrong names", "exact arguments", "drift", "size")
-
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +34,8 @@ def lines(sweep: Sweep) -> list[Line]:
 
 
 def place(cell: SweepCell, axis: str) -> str:
+    if axis == "quantization":
+        return cell.quantization or UNQUANTIZED
     return f"{cell.scale:g}" if axis == "scale" else str(getattr(cell, axis))
 
 
@@ -47,7 +47,7 @@ def _figures(cell: SweepCell) -> tuple[str, ...]:
         percent(shown.wrong_names),
         percent(shown.exact_arguments),
         small(shown.drift_format),
-        size(cell.size_bytes),
+        "–" if cell.size_bytes is None else byte_size(cell.size_bytes),
     )
 
 
@@ -85,12 +85,3 @@ def troubles(sweep: Sweep) -> list[Trouble]:
         Trouble(verdict, names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more", why)
         for (verdict, why), names in together.items()
     ]
-
-
-def size(count: int | None) -> str:
-    if count is None:
-        return "–"
-    amount, unit = float(count), 0
-    while amount >= 1000 and unit < len(_UNITS) - 1:
-        amount, unit = amount / 1000, unit + 1
-    return f"{amount:.0f} {_UNITS[unit]}" if amount >= 10 or not unit else f"{amount:.1f} {_UNITS[unit]}"
