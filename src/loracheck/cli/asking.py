@@ -14,13 +14,6 @@ from loracheck.engine import TIMEOUT
 MAX_NEW_TOKENS_HELP = "Longest answer.  [default: 256, or 1024 where the model may think first]"
 NO_CACHE = click.option("--no-cache", is_flag=True, help="Compute every answer, keep none for later runs.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")
-BASE_ADAPTER = click.option(
-    "--base-adapter",
-    "base_adapters",
-    metavar="PATH[@SCALE]",
-    multiple=True,
-    help="An adapter that belongs to the base, on in both views; not on a --candidate. Repeat to stack.",
-)
 CASES = click.option(
     "--cases",
     "cases_file",

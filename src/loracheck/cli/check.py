@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loracheck.cli.asking import BASE_ADAPTER, CASES, NO_CACHE, QUIET, TOOLS, asking_options
+from loracheck.cli.asking import CASES, NO_CACHE, QUIET, TOOLS, asking_options
 from loracheck.cli.options import INPUT, LazyChoice, Outputs, output_options
 from loracheck.cli.quantize import FileType
 
@@ -68,7 +68,13 @@ def _demo_adapters() -> Iterable[str]:
     multiple=True,
     help="The adapter to check: a GGUF LoRA, or a PEFT folder. @SCALE sets its strength. Repeat to stack.",
 )
-@BASE_ADAPTER
+@click.option(
+    "--base-adapter",
+    "base_adapters",
+    metavar="PATH[@SCALE]",
+    multiple=True,
+    help="An adapter that belongs to the base, on in both views; not on a --candidate. Repeat to stack.",
+)
 @click.option("--candidate", type=INPUT, help="Another model file to check against the base, with --adapter on top.")
 @click.option(
     "--quantize",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loracheck.cli.asking import BASE_ADAPTER, CASES, TOOLS, asking_options
+from loracheck.cli.asking import CASES, TOOLS, asking_options
 from loracheck.cli.options import INPUT, SweepOutputs, sweep_output_options
+from loracheck.cli.quantize import FileType
 
 if TYPE_CHECKING:
     from loracheck.sweeping.results import Sweep
@@ -43,12 +44,18 @@ Exit codes: 0 every cell passes (with --require any: one does), 1 one fails,
 @click.option(
     "--quantize",
     "types",
-    metavar="TYPE",
+    type=FileType(),
     multiple=True,
     help="Quantize the base to this type, such as Q4_K_M, and check that against the base as it is. May repeat.",
 )
 @click.option("--scale", "scales", type=float, multiple=True, help="Multiplies the adapters' scales. May repeat.")
-@BASE_ADAPTER
+@click.option(
+    "--base-adapter",
+    "base_adapters",
+    metavar="PATH[@SCALE]",
+    multiple=True,
+    help="An adapter that belongs to the base, on in every view. Repeat to stack.",
+)
 @CASES
 @TOOLS
 @sweep_output_options
