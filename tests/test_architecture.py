@@ -25,6 +25,7 @@ ROOMS = (
     {"prompts"},
     {"engine"},
     {"results", "quantized"},
+    {"cluster"},
     {"probes", "provenance"},
     {"plan"},
     {"ask", "judge"},

@@ -11,6 +11,7 @@ from loracheck import checking, results
 from loracheck.cases.case import Case
 from loracheck.cases.suite import Suite
 from loracheck.engine import TIMEOUT, Engine
+from loracheck.errors import InputError
 from loracheck.progress import notebook_or_terminal_progress
 from loracheck.report import FORMS, write_text
 from loracheck.report import diff as comparing
@@ -22,7 +23,8 @@ from loracheck.store import user_store
 from loracheck.suites import Adapters, AnyPath, Tools, build_suite, load_suite
 from loracheck.sweeping import results as sweep_results
 from loracheck.sweeping import running
-from loracheck.sweeping.axes import Several, build_cells, confirm_number
+from loracheck.sweeping.axes import Several, build_cells, confirm_number, with_threads
+from loracheck.sweeping.clusters import open_cluster
 from loracheck.sweeping.running import sweep_store
 
 __all__ = ["Report", "Sweep", "check", "diff", "load_suite", "read_report", "read_sweep", "sweep"]
@@ -162,6 +164,8 @@ def sweep(
     tools: Tools | None = None,
     null: bool = True,
     null_runs: int | None = None,
+    cluster: str | None = None,
+    workers: int | None = None,
     yes: bool = False,
     timeout: float = TIMEOUT,
     cache: bool = True,
@@ -175,7 +179,12 @@ def sweep(
     (`"a.gguf+b.gguf@0.5"`), and a training output folder stands for its checkpoints. The axes may also come from the
     `sweep` section of a suite file. More than 200 cells take `yes`. The other keywords, `settings` too, are those of
     `check`.
+
+    A `cluster`, by the address of a Dask scheduler, or so many `workers` on this machine answer instead of us.
+    Workers are started as processes that import the main script anew: there, call it under `if __name__ == "__main__"`.
     """
+    if cluster and workers:
+        raise InputError("cluster and workers exclude each other")
     cells = build_cells(
         suite,
         base=base,
@@ -190,8 +199,19 @@ def sweep(
         **settings,
     )
     confirm_number(cells, yes=yes)
-    with sweep_store(no_cache=not cache) as store, notebook_or_terminal_progress(quiet=not progress) as bar:
-        found = running.sweep(cells, engine=engine, store=store, progress=bar, timeout=timeout, no_cache=not cache)
+    with open_cluster(cluster, workers, cells[0].suite.defaults.gpu_layers, tell=None) as pool:
+        if pool and settings.get("threads") is None:
+            cells = with_threads(cells, pool.threads)
+        with sweep_store(no_cache=not cache) as store, notebook_or_terminal_progress(quiet=not progress) as bar:
+            found = running.sweep(
+                cells,
+                engine=engine,
+                store=store,
+                progress=bar,
+                timeout=timeout,
+                no_cache=not cache,
+                cluster=pool,
+            )
     return _shown_sweep(found)
 
 

@@ -51,6 +51,8 @@ class QuietProgress:
     def __exit__(self, *_: object) -> None: ...
     def stage(self, name: str, total: int) -> None: ...
     def done(self, tokens: int | None) -> None: ...
+    def note(self, words: str) -> None:
+        """What goes on at the moment."""
 
 
 class PlainProgress(QuietProgress):
@@ -71,6 +73,11 @@ class PlainProgress(QuietProgress):
         if stage.done == stage.total or now - self._spoke > _PLAIN_SECONDS:
             self._spoke = now
             _say(f"{stage.name}: {stage.done}/{stage.total}, {stage}")
+
+    def note(self, words: str) -> None:
+        if words and time.monotonic() - self._spoke > _PLAIN_SECONDS:
+            self._spoke = time.monotonic()
+            _say(f"{self._stage.name}: {self._stage.done}/{self._stage.total}; {words}")
 
 
 class BarProgress(QuietProgress):
@@ -101,6 +108,10 @@ class BarProgress(QuietProgress):
         assert self._task is not None
         self._stage.count(tokens)
         self._bar.update(self._task, advance=1, pace=str(self._stage))
+
+    def note(self, words: str) -> None:
+        if self._task is not None:
+            self._bar.update(self._task, pace=f"{self._stage}  {words}"[:100])
 
 
 def _bar(*columns: ProgressColumn) -> Progress:

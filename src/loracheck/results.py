@@ -212,6 +212,8 @@ class Provenance(Part):
     llama_cpp: str | None = None
     python: str | None = None
     machine: str | None = None
+    answered_by: tuple[str, ...] = ()
+    """The machines of a cluster that were asked; empty where this process did the work."""
 
     @property
     def compared(self) -> tuple[str, str]:

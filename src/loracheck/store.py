@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from loracheck.files import cache_folder, sha256_of
@@ -49,6 +50,8 @@ class Store:
         """The kind of every value that this run found in the store or put there, by its key."""
         self._path = path
         self._db: sqlite3.Connection | None = None
+        # The cells of a sweep on a cluster wait for their answers in threads of their own.
+        self._lock = RLock()
         self._hashed: dict[Path, _Hashed] = {}
         if path is not None:
             self._open(path)
@@ -129,13 +132,14 @@ class Store:
                     self._give_up(again)
 
     def _execute(self, sql: str, *values: Any) -> list[Any]:
-        if self._db is None:
-            return []
-        try:
-            return self._db.execute(sql, values).fetchall()
-        except (sqlite3.Error, OSError) as error:
-            self._give_up(error)
-            return []
+        with self._lock:
+            if self._db is None:
+                return []
+            try:
+                return self._db.execute(sql, values).fetchall()
+            except (sqlite3.Error, OSError) as error:
+                self._give_up(error)
+                return []
 
     def _give_up(self, error: sqlite3.Error | OSError) -> bool:
         """Switch off. True when the database was damaged and is out of the way of a new one."""
@@ -192,7 +196,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _prepared(path: Path) -> sqlite3.Connection:
     # Without isolation levels every statement is committed when it is done.
-    db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+    db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         db.execute("PRAGMA journal_mode = WAL")
         # What is committed outlives the process; only a power cut may take the last answers with it.

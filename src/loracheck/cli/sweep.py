@@ -23,6 +23,8 @@ Examples:
   loracheck sweep --base model.gguf --adapter a.gguf --adapter a.gguf+b.gguf@0.5
   loracheck sweep --base f16.gguf --quantize Q8_0 --quantize Q4_K_M --adapter a.gguf
   loracheck sweep tools.yaml --reports cells --html sweep.html --require any
+  loracheck sweep tools.yaml --workers 4
+  loracheck sweep tools.yaml --cluster tcp://192.168.1.20:8786
 
 \b
 Exit codes: 0 every cell passes (with --require any: one does), 1 one fails,
@@ -61,6 +63,8 @@ Exit codes: 0 every cell passes (with --require any: one does), 1 one fails,
 @sweep_output_options
 @click.option("--reports", type=click.Path(file_okay=False, path_type=Path), help="Write each cell's report here.")
 @click.option("--require", type=click.Choice(["all", "any"]), default="all", help="How many cells must pass.")
+@click.option("--cluster", metavar="ADDRESS", help="Let a Dask cluster answer, such as tcp://host:8786.")
+@click.option("--workers", type=click.IntRange(1, 512), help="Start this many workers here, for this sweep.")
 @click.option("--yes", is_flag=True, help="Go ahead with more than 200 cells.")
 @asking_options
 @click.pass_context
@@ -78,6 +82,8 @@ def sweep(
     outputs: SweepOutputs,
     reports: Path | None,
     require: str,
+    cluster: str | None,
+    workers: int | None,
     yes: bool,
     null_runs: int | None,
     no_null: bool,
@@ -92,7 +98,8 @@ def sweep(
     section of a SUITE file, from options, or from both: options win.
     """
     from loracheck.progress import progress
-    from loracheck.sweeping.axes import build_cells, confirm_number, in_words
+    from loracheck.sweeping.axes import build_cells, confirm_number, in_words, with_threads
+    from loracheck.sweeping.clusters import open_cluster
     from loracheck.sweeping.running import sweep as swept
     from loracheck.sweeping.running import sweep_store
 
@@ -102,6 +109,8 @@ def sweep(
         raise click.UsageError("give a SUITE file, or --base MODEL.gguf and --adapter ADAPTER.gguf or --quantize TYPE")
     if reports and not reports.absolute().parent.is_dir():
         raise click.UsageError(f"--reports {reports}: the folder above it does not exist")
+    if cluster and workers:
+        raise click.UsageError("--cluster and --workers exclude each other")
     tell = partial(click.echo, err=True)
     cells = build_cells(
         suite,
@@ -120,16 +129,21 @@ def sweep(
     if not quiet:
         tell(in_words(cells))
     confirm_number(cells, yes=yes)
-    with sweep_store(no_cache=no_cache) as store, progress(quiet=quiet) as bar:
-        result = swept(
-            cells,
-            engine=ctx.obj,
-            store=store,
-            progress=bar,
-            timeout=timeout,
-            no_cache=no_cache,
-            tell=None if quiet else tell,
-        )
+    gpu_layers = cells[0].suite.defaults.gpu_layers
+    with open_cluster(cluster, workers, gpu_layers, tell=None if quiet else tell) as pool:
+        if pool and defaults["threads"] is None:
+            cells = with_threads(cells, pool.threads)
+        with sweep_store(no_cache=no_cache) as store, progress(quiet=quiet) as bar:
+            result = swept(
+                cells,
+                engine=ctx.obj,
+                store=store,
+                progress=bar,
+                timeout=timeout,
+                no_cache=no_cache,
+                tell=None if quiet else tell,
+                cluster=pool,
+            )
     outputs.write_sweep(result, reports)
     ctx.exit(exit_code(result, require))
 

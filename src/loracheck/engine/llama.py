@@ -6,7 +6,7 @@ import ctypes
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
@@ -25,6 +25,8 @@ from loracheck.engine.sampling import sampler
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
 from loracheck.models.model import read_model_header
 from loracheck.models.null import write_null
+
+_MOST_ADAPTERS = 16
 
 
 class LlamaEngine:
@@ -157,6 +159,7 @@ class _Model:
 
         KV memory computed under one set of adapters is wrong under any other.
         """
+        self._make_room({use.source for use in view.adapters})
         handles = [self._adapter(use.source) for use in view.adapters]
         width = view.width or self._settings.parallel or default_width(self._header)
         ctx = self._context_of(n_ctx, width, jobs)
@@ -192,10 +195,17 @@ class _Model:
         return min(self._settings.n_ctx, trained)
 
     def _adapter(self, source: Path | NullAdapter) -> Any:
-        """The loaded adapter; each is loaded once and kept."""
+        """The loaded adapter; each is loaded once and kept, as long as there are not too many."""
         if source not in self._adapters:
             self._adapters[source] = self._load_null(source) if isinstance(source, NullAdapter) else self._load(source)
         return self._adapters[source]
+
+    def _make_room(self, needed: Set[Path | NullAdapter]) -> None:
+        """Drop the adapters that were loaded first: a sweep goes through hundreds."""
+        for source in [source for source in self._adapters if source not in needed]:
+            if len(self._adapters) < _MOST_ADAPTERS:
+                return
+            llama_cpp.llama_adapter_lora_free(self._adapters.pop(source))
 
     def _load_null(self, null: NullAdapter) -> Any:
         with TemporaryDirectory(prefix="loracheck-") as folder:

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -92,6 +92,11 @@ def build_cells(
     scales = [scale] if isinstance(scale, int | float) else list(scale) or list(section.scales) or [1.0]
     axes = _Axes(bases, [None, *types] if types else [built.defaults.quantize], stacks, _finite(scales))
     return tuple(_cells(built.model_copy(update={"sweep": None}), axes))
+
+
+def with_threads(cells: Sequence[Cell], threads: int) -> tuple[Cell, ...]:
+    """One thread count for a whole sweep: it is a part of an answer's identity."""
+    return tuple(replace(cell, suite=cell.suite.with_defaults(threads=threads)) for cell in cells)
 
 
 def confirm_number(cells: Sequence[Cell], *, yes: bool) -> None:

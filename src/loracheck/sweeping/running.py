@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from loracheck.ask import EFFECT_TEXT, Progress, ask
 from loracheck.checking import about_quantizing, candidate, confirm_known, confirm_unchanged, opened
-from loracheck.engine import TIMEOUT, Engine, View
+from loracheck.engine import TIMEOUT, Engine, Settings, View
 from loracheck.engine.stored import StoredEngine
 from loracheck.errors import EngineError, InputError, LoracheckError, NoEffectError
 from loracheck.judge import judge, judge_again
@@ -24,6 +24,10 @@ from loracheck.store import Store, user_store
 from loracheck.sweeping.axes import Cell
 from loracheck.sweeping.findings import curves_of, findings_of
 from loracheck.sweeping.results import Figures, Sweep, SweepCell, figures_of, worst
+
+if TYPE_CHECKING:
+    from loracheck.cluster.engine import ClusterEngine
+    from loracheck.cluster.pool import Pool
 
 Tell: TypeAlias = "Callable[[str], None] | None"
 
@@ -41,28 +45,35 @@ def sweep(
     *,
     engine: Engine | None = None,
     store: Store,
-    progress: Progress | None = None,
+    progress: QuietProgress | None = None,
     timeout: float = TIMEOUT,
     no_cache: bool = False,
     tell: Tell = None,
+    cluster: Pool | None = None,
 ) -> Sweep:
     """Check every cell. A given engine stays open; without one, llama.cpp is opened in a child process, and closed.
 
     What cells have in common is asked once, because the store knows it from then on; it should be one that is on. With
-    `no_cache`, models that are quantized on the way are gone afterwards; `tell` hears of them.
+    `no_cache`, models that are quantized on the way are gone afterwards; `tell` hears of them. A `cluster` answers
+    instead of this machine; it stays open too.
     """
     started = time.perf_counter()
     progress = progress or QuietProgress()
     progress.stage("reading", 0)
-    reading = _Reading(store, is_llama_cpp=engine is None)
+    reading = _Reading(store, is_llama_cpp=engine is None and cluster is None)
     plans = [reading.plan(cell) for cell in cells]
     raise_what_all_share(plans)
     with ExitStack() as made:
         quantizing = _Quantizing(made, store, timeout, tell, no_cache=no_cache)
         plans = [reading.with_candidate(*each, quantizing) for each in zip(cells, plans, strict=True)]
-        with opened(engine, engine_settings(cells[0].suite.defaults), timeout) as source:
-            asking = _Asking(StoredEngine(store, source), store, progress, len(cells))
-            outcomes = [asking.outcome(number, *each) for number, each in enumerate(zip(cells, plans, strict=True), 1)]
+        asking = _Asking(cells, plans, store)
+        settings = engine_settings(cells[0].suite.defaults)
+        if cluster is None:
+            with opened(engine, settings, timeout) as source:
+                outcomes = asking.one_by_one(StoredEngine(store, source), progress)
+        else:
+            asking.meet(cluster, settings, timeout, quantizing.recipes, tell)
+            outcomes = asking.on_cluster(cluster, quantizing.recipes, progress)
     raise_what_all_share([outcome.result for outcome in outcomes])
     # What no cell is about but all depend on, such as the llama.cpp library.
     cell_files = {file for plan in plans if isinstance(plan, Plan) for file in plan.files}
@@ -154,6 +165,12 @@ class _Quantizing:
                 self._files[key] = path
         return self._files[key]
 
+    @property
+    def recipes(self) -> dict[Path, tuple[Path, str]]:
+        """How each quantized file is made."""
+        made = ((path, base, kind) for (base, kind), path in self._files.items() if isinstance(path, Path) and kind)
+        return {path: (base, kind) for path, base, kind in made}
+
 
 def raise_what_all_share(results: Sequence[object]) -> None:
     """When no cell can be checked because of its input, there is no sweep to show."""
@@ -168,42 +185,90 @@ def raise_what_all_share(results: Sequence[object]) -> None:
 
 
 class _Asking:
-    """One engine for all cells."""
+    """What becomes of each cell."""
 
-    def __init__(self, engine: StoredEngine, store: Store, progress: Progress, total: int) -> None:
-        self._engine, self._store, self._progress, self._total = engine, store, progress, total
+    def __init__(self, cells: Sequence[Cell], plans: Sequence[Plan | LoracheckError], store: Store) -> None:
+        self._cells, self._plans, self._store = cells, plans, store
         self._broken: dict[View, EngineError] = {}
 
-    def outcome(self, number: int, cell: Cell, plan: Plan | LoracheckError) -> Outcome:
+    def one_by_one(self, engine: StoredEngine, progress: Progress) -> list[Outcome]:
+        total = len(self._cells)
+        return [
+            self._outcome(number, engine, _Numbered(progress, f"{number + 1}/{total}"), lambda report: report)
+            for number in range(total)
+        ]
+
+    def meet(
+        self, pool: Pool, settings: Settings, timeout: float, recipes: Mapping[Path, tuple[Path, str]], tell: Tell
+    ) -> None:
+        """Nothing is asked of workers that are not as they should be."""
+        from loracheck.cluster.pool import model_file
+
+        bases = dict.fromkeys(plan.views.base.model for plan in self._plans if isinstance(plan, Plan))
+        models = [model_file(base, self._store.sha256_of, recipes) for base in bases]
+        pool.meet(settings, timeout, models, tell or (lambda _: None))
+
+    def on_cluster(
+        self, pool: Pool, recipes: Mapping[Path, tuple[Path, str]], progress: QuietProgress
+    ) -> list[Outcome]:
+        """All of them at once, as far as there are workers."""
+        from loracheck.sweeping.clustered import ask_on_cluster
+
+        def ask_cell(number: int, engine: StoredEngine, source: ClusterEngine, counter: QuietProgress) -> Outcome:
+            return self._outcome(number, engine, counter, lambda report: _answered_by(report, source))
+
+        plans = [plan if isinstance(plan, Plan) else None for plan in self._plans]
+        names = [", ".join((cell.adapter, f"scale {cell.scale:g}")) for cell in self._cells]
+        asked = ask_on_cluster(pool, plans, names, recipes, self._store, ask_cell, progress)
+        return [
+            Outcome(plan) if isinstance(plan, LoracheckError) else asked[number]
+            for number, plan in enumerate(self._plans)
+        ]
+
+    def _outcome(
+        self, number: int, engine: StoredEngine, progress: Progress, finish: Callable[[Report], Report]
+    ) -> Outcome:
+        cell, plan = self._cells[number], self._plans[number]
         if isinstance(plan, LoracheckError):
             return Outcome(plan)
         size = sum(file.stat().st_size for file in plan.shipped_files)
         if cell.is_bare:
             return Outcome(NoEffectError("nothing is on that the base has not"), size)
         try:
-            return Outcome(self._report(plan, _Numbered(self._progress, f"{number}/{self._total}")), size)
+            return Outcome(finish(self._report(plan, engine, progress)), size)
         except LoracheckError as error:
             return Outcome(error, size)
 
-    def _report(self, plan: Plan, progress: Progress) -> Report:
-        loaded_before = self._engine.load_seconds
-        self._confirm_base(plan.views.base)
-        answers = ask(plan, self._engine, progress)
-        # The engine counts for all cells.
+    def _report(self, plan: Plan, engine: StoredEngine, progress: Progress) -> Report:
+        loaded_before = engine.load_seconds
+        self._confirm_base(plan.views.base, engine)
+        answers = ask(plan, engine, progress)
+        # The engine may count for all cells.
         answers.load_seconds -= loaded_before
         confirm_unchanged(self._store, plan.files & set(self._store.changed_files()))
         report = judge(plan, answers)
         return report.model_copy(update={"warnings": (*report.warnings, *about_quantizing(plan.suite))})
 
-    def _confirm_base(self, base: View) -> None:
+    def _confirm_base(self, base: View, engine: StoredEngine) -> None:
         """A base that llama.cpp can't run is tried once, not for every cell."""
         if base in self._broken:
             raise self._broken[base]
         try:
-            self._engine.fingerprint(base, EFFECT_TEXT)
+            engine.fingerprint(base, EFFECT_TEXT)
         except EngineError as error:
             self._broken[base] = error
             raise
+
+
+def _answered_by(report: Report, engine: ClusterEngine) -> Report:
+    """The report says which machines were asked, and which llama.cpp they have."""
+    who = engine.who
+    told = {
+        "answered_by": tuple(sorted(engine.machines)),
+        "machine": who.system,
+        "llama_cpp": who.facts.get("bindings"),
+    }
+    return report.model_copy(update={"provenance": report.provenance.model_copy(update=told)})
 
 
 class _Numbered:

@@ -1,0 +1,189 @@
+"""Sweeps on a cluster of real worker processes, with an engine that needs no model."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loracheck.engine import Settings
+from loracheck.errors import InputError, ModelError
+from loracheck.store import Store
+from loracheck.sweeping.axes import build_cells
+from loracheck.sweeping.running import sweep, sweep_store
+from models.factory import lora_tensors, write_adapter, write_model
+from suite_factory import Files, make_case, write_files
+
+pytest.importorskip("distributed")
+
+from cluster.toy import CRASHING, DEADLY, KILL_ONCE, LOG, ToyEngine
+from loracheck.cluster.pool import Pool, local_workers
+from loracheck.cluster.tasks import ModelFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loracheck.sweeping.results import Sweep
+
+# Of Dask's own, when a worker is killed.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+CASES = [make_case(number) for number in range(1, 11)]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("log")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(LOG, str(folder))
+        patch.setenv("LORACHECK_CACHE", str(tmp_path_factory.mktemp("worker-cache")))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def pool(log: Path) -> Iterator[Pool]:
+    """Two workers, for all tests that leave them alive."""
+    with local_workers(2, open_engine=ToyEngine) as pool:
+        yield pool
+
+
+@pytest.fixture
+def asked(log: Path) -> Path:
+    for file in log.iterdir():
+        file.unlink()
+    return log
+
+
+def run(files: Files, pool: Pool | None, store: Store | None = None, **axes: Any) -> Sweep:
+    given = {"base": files.base, "adapter": files.adapter, "cases": CASES, "null_runs": 2}
+    cells = build_cells(**{**given, **axes})
+    engine = None if pool else ToyEngine(Settings(threads=cells[0].suite.defaults.threads), timeout=1)
+    with sweep_store(no_cache=True) as temporary:
+        return sweep(cells, engine=engine, store=store or temporary, cluster=pool)
+
+
+def three_by_two(files: Files, folder: Path) -> dict[str, Any]:
+    others = [write_adapter(folder / f"other{seed}.gguf", lora_tensors(seed=seed)) for seed in (1, 2)]
+    return {"adapter": [files.adapter, *others], "scale": [0.5, 1]}
+
+
+def but_for_timing(found: Sweep) -> dict[str, Any]:
+    data = found.model_dump(exclude={"timing"})
+    for cell in data["cells"]:
+        if cell["report"]:
+            del cell["report"]["timing"], cell["report"]["provenance"]["answered_by"]
+            del cell["report"]["provenance"]["llama_cpp"]
+    return data
+
+
+def times(asked: Path) -> Counter[str]:
+    """How often each view answered each case."""
+    return Counter(" ".join(file.name.split(" ")[:-2]) for file in asked.iterdir())
+
+
+def test_a_sweep_on_two_workers_is_the_same_but_for_timing_and_nothing_is_asked_twice(
+    files: Files, tmp_path: Path, pool: Pool, asked: Path
+) -> None:
+    axes = three_by_two(files, tmp_path)
+    found = run(files, pool, **axes)
+    counts = times(asked)
+    workers = {file.name.split(" ")[-2] for file in asked.iterdir()}
+    assert len(workers) == 2
+    assert {name for name, many in counts.items() if name.startswith("base") and many > 1} == set()
+    # Two scales, two null adapters each, two sentinels: once for all adapters of the shape.
+    assert sum(many for name, many in counts.items() if name.startswith("null")) == 2 * 2 * 2
+    assert sum(many for name, many in counts.items() if name.startswith("adapter")) == 6 * len(CASES)
+    assert but_for_timing(found) == but_for_timing(run(files, None, **axes))
+
+
+def test_the_report_says_which_machines_answered(files: Files, pool: Pool) -> None:
+    import socket
+
+    (cell,) = run(files, pool).cells
+    assert cell.report is not None
+    assert cell.report.provenance.answered_by == (socket.gethostname(),)
+
+
+def test_what_is_in_the_store_is_not_asked_of_the_cluster(
+    files: Files, pool: Pool, asked: Path, tmp_path: Path
+) -> None:
+    with Store(tmp_path / "store") as store:
+        run(files, pool, store, scale=[0.5, 1])
+        for file in asked.iterdir():
+            file.unlink()
+        run(files, pool, store, scale=[0.5, 1])
+    assert list(asked.iterdir()) == []
+
+
+def test_an_engine_that_fails_on_one_cell_is_an_error_in_its_place(files: Files, pool: Pool) -> None:
+    found = run(files, pool, scale=[0.25, CRASHING, 0.5])
+    assert [cell.verdict for cell in found.cells] == ["pass", "error", "pass"]
+    assert "llama.cpp crashed (SIGSEGV)" in str(found.cells[1].reason)
+
+
+def test_a_worker_with_another_file_under_the_same_path_is_refused(
+    files: Files, pool: Pool, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller's store takes the file for another one: to the worker that is the same as having another one."""
+    ours = "1" * 64
+    real = Store.sha256_of
+    monkeypatch.setattr(Store, "sha256_of", lambda self, path: ours if path == files.base else real(self, path))
+    with pytest.raises(ModelError) as stopped:
+        run(files, pool, scale=[0.5, 1])
+    message = str(stopped.value)
+    assert message.startswith("worker tcp://127.0.0.1:")
+    assert f"{files.base} has sha256 " in message
+    assert f"there and {ours} here; put the same file on both" in message
+    assert list(asked.iterdir()) == []
+
+
+def test_a_worker_without_the_file_is_refused(files: Files, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = ModelFile((("/nowhere/base.gguf", "2" * 64),))
+    monkeypatch.setattr("loracheck.cluster.pool.model_file", lambda *_: nowhere)
+    with pytest.raises(ModelError, match=r"worker tcp://.* on .*: there is no /nowhere/base\.gguf; put the file with"):
+        run(files, pool)
+
+
+def test_another_version_of_loracheck_is_refused(files: Files, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loracheck.cluster.pool.our_version", lambda: "99.0")
+    with pytest.raises(InputError, match=r"worker tcp://.* has loracheck .*, and this is 99\.0; install the same"):
+        run(files, pool)
+
+
+def test_workers_are_told_apart_by_their_settings_and_share_the_cores(pool: Pool) -> None:
+    assert pool.threads == max(1, (os.cpu_count() or 1) // 2)
+
+
+def test_several_bases_are_found_by_path_on_the_workers(files: Files, pool: Pool, tmp_path: Path) -> None:
+    other = write_model(tmp_path / "other.gguf", extra=[("add_uint32", "toy.other", 1)])
+    found = run(files, pool, base=[files.base, other], scale=[0.5, 1])
+    assert [(cell.base, cell.verdict) for cell in found.cells] == [
+        ("base.gguf", "pass"),
+        ("base.gguf", "fail"),
+        ("other.gguf", "pass"),
+        ("other.gguf", "fail"),
+    ]
+
+
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
+    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = write_files(tmp_path)
+    killed = tmp_path / "killed"
+    monkeypatch.setenv(KILL_ONCE, str(killed))
+    axes = three_by_two(files, tmp_path)
+    with local_workers(2, open_engine=ToyEngine) as pool:
+        found = run(files, pool, **axes)
+    assert killed.exists()
+    assert but_for_timing(found) == but_for_timing(run(files, None, **axes))
+
+
+def test_a_task_that_kills_three_workers_is_the_error_of_its_cell(tmp_path: Path, log: Path) -> None:
+    files = write_files(tmp_path)
+    with local_workers(2, open_engine=ToyEngine) as pool:
+        found = run(files, pool, scale=[0.5, DEADLY, 1])
+    assert [cell.verdict for cell in found.cells] == ["pass", "error", "fail"]
+    assert "took down 3 workers, one after the other" in str(found.cells[1].reason)
