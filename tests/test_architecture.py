@@ -72,15 +72,40 @@ def test_every_room_has_its_place() -> None:
     assert rooms == set.union(*ROOMS)
 
 
-def test_llama_cpp_is_imported_in_one_file() -> None:
-    importing = set()
+def importing(package: str) -> set[Path]:
+    """The files that import it, at their top or inside of a function."""
+    found = set()
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            if any(name.split(".")[0] == "llama_cpp" for name in names):
-                importing.add(path.name)
-    assert importing == {"native.py"}
+            if any(name.split(".")[0] == package for name in names):
+                found.add(path.relative_to(SOURCE))
+    return found
+
+
+def test_llama_cpp_is_imported_in_one_file() -> None:
+    assert importing("llama_cpp") == {Path("engine/native.py")}
+
+
+def test_dask_is_imported_by_the_cluster_alone() -> None:
+    assert {room_of(SOURCE / path) for path in importing("dask") | importing("distributed")} == {"cluster"}
+
+
+def test_a_sweep_without_a_cluster_imports_no_dask(tmp_path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from suite_factory import answering, make_case, write_files
+import loracheck
+files = write_files(Path.cwd())
+found = loracheck.sweep(base=files.base, adapter=files.adapter, cases=[make_case()], engine=answering(), scale=[0, 1])
+print(len(found.cells), [name for name in ("dask", "distributed", "tornado") if name in sys.modules])
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(SOURCE.parent), str(Path(__file__).parent)))}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "2 []\n"
 
 
 def test_no_module_is_named_like_a_public_function() -> None:

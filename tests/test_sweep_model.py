@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -109,3 +111,66 @@ def test_adapters_that_made_room_are_loaded_again_and_compute_the_same() -> None
             null = AdapterUse(NullAdapter(RENAMER, seed=seed))
             engine.fingerprint(View("null", BASE, (null,)), "Hello.")
         assert list(engine.answer(View("adapter", BASE, (use,)), prompts)) == first
+
+
+# On a cluster
+
+
+def three_by_two(folder: Path, name: str, *options: str) -> list[str]:
+    """Three adapters at two scales, with one thread, so that one worker computes what this process would."""
+    cases = folder / "three.jsonl"
+    cases.write_text("".join(case.model_dump_json(exclude_unset=True) + "\n" for case in CASES[:3]))
+    adapters = [word for path in (RENAMER, TOOLCALLER, adapter_file("chatty")) for word in ("--adapter", str(path))]
+    axes = ["--base", str(BASE), *adapters, "--scale", "0.5", "--scale", "1", "--cases", str(cases)]
+    settings = ["--null-runs", "1", "--max-new-tokens", "24", "--threads", "1", "--no-cache"]
+    return [sys.executable, "-m", "loracheck", "sweep", *axes, *settings, "--json", str(folder / name), *options]
+
+
+def without_machines(path: Path) -> dict[str, Any]:
+    saved = without_timing(path)
+    for cell in saved["cells"]:
+        assert isinstance(cell["report"]["provenance"].pop("answered_by"), list)
+    return saved
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The sweep as this machine alone does it."""
+    folder = tmp_path_factory.mktemp("here")
+    done = subprocess.run(three_by_two(folder, "here.json"), capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stderr
+    return without_machines(folder / "here.json")
+
+
+def child_processes(process: int) -> dict[int, list[str]]:
+    """Everything below a process, with its command."""
+    psutil = pytest.importorskip("psutil")
+    return {child.pid: child.cmdline() for child in psutil.Process(process).children(recursive=True)}
+
+
+def test_two_workers_give_the_same_report_but_for_timing(here: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    done = subprocess.run(three_by_two(tmp_path, "there.json", "--workers", "2"), capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stderr
+    assert "2 workers on " in done.stderr
+    assert without_machines(tmp_path / "there.json") == here
+
+
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(here: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    command = three_by_two(tmp_path, "killed.json", "--workers", "2")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        killed = None
+        while run.poll() is None and killed is None:
+            time.sleep(0.2)
+            below = child_processes(run.pid)
+            # llama.cpp runs in a child of a worker: the worker is its parent.
+            engines = [pid for pid, words in below.items() if any("loracheck.engine" in word for word in words)]
+            if engines:
+                time.sleep(1)
+                killed = pytest.importorskip("psutil").Process(engines[0]).ppid()
+                os.kill(killed, signal.SIGKILL)
+        _, said = run.communicate(timeout=600)
+    assert killed is not None
+    assert run.returncode in (0, 1), said
+    assert without_machines(tmp_path / "killed.json") == here

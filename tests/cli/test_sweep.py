@@ -271,3 +271,18 @@ def test_stacks_and_alternatives_are_told_apart(sweep: Callable[..., Done], file
     done = sweep("--adapter", other, "--adapter", f"{files.adapter}+{other}@0.5", "--scale", "0.5")
     assert done.err.startswith("3 cells: 1 base × 3 adapters × 1 scale\n")
     assert "adapter.gguf + other.gguf@0.5" in " ".join(done.out.split())
+
+
+def test_a_cluster_and_workers_exclude_each_other(sweep: Callable[..., Done]) -> None:
+    done = sweep("--cluster", "tcp://127.0.0.1:9", "--workers", "2")
+    assert done.code == 2
+    assert "--cluster and --workers exclude each other" in done.err
+
+
+def test_workers_without_dask_are_refused_before_anything_is_read(
+    sweep: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loracheck.cluster.pool.find_spec", lambda _: None)
+    done = sweep("--workers", "2")
+    assert (done.code, done.out) == (2, "")
+    assert "pip install 'loracheck[cluster]'" in done.err

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loracheck.engine import Settings
+from loracheck.engine import AdapterUse, Prompt, Settings, View
 from loracheck.errors import InputError, ModelError
+from loracheck.files import sha256_of
+from loracheck.progress import QuietProgress
 from loracheck.store import Store
 from loracheck.sweeping.axes import build_cells
 from loracheck.sweeping.running import sweep, sweep_store
@@ -19,8 +22,9 @@ from suite_factory import Files, make_case, write_files
 
 pytest.importorskip("distributed")
 
-from cluster.toy import CRASHING, DEADLY, KILL_ONCE, LOG, ToyEngine
-from loracheck.cluster.pool import Pool, local_workers
+from cluster.toy import CRASHING, DEADLY, KILL_ONCE, LOG, SECONDS, ToyEngine, become, quantize_with, shown_gpus
+from loracheck.cluster.engine import ClusterEngine
+from loracheck.cluster.pool import Pool, connected, local_workers
 from loracheck.cluster.tasks import ModelFile
 
 if TYPE_CHECKING:
@@ -187,3 +191,154 @@ def test_a_task_that_kills_three_workers_is_the_error_of_its_cell(tmp_path: Path
         found = run(files, pool, scale=[0.5, DEADLY, 1])
     assert [cell.verdict for cell in found.cells] == ["pass", "error", "fail"]
     assert "took down 3 workers, one after the other" in str(found.cells[1].reason)
+
+
+def who_answered(asked: Path, view: str) -> dict[str, set[str]]:
+    """The processes that answered for a view, by the adapter's scale."""
+    found: dict[str, set[str]] = {}
+    for file in asked.iterdir():
+        name, scale, _, process, _ = file.name.split(" ")
+        if name == view:
+            found.setdefault(scale, set()).add(process)
+    return found
+
+
+def test_workers_that_differ_never_mix_within_a_cell(tmp_path: Path, asked: Path) -> None:
+    files = write_files(tmp_path)
+    with local_workers(2, open_engine=ToyEngine) as pool:
+        first, second = pool._client.nthreads()
+        for worker, kind in ((first, "old"), (second, "new")):
+            pool._client.run(become, kind, workers=[worker])
+        found = run(files, pool, scale=[0.1, 0.2, 0.3, 0.4, 0.5], null=False)
+        assert len(pool.groups) == 2
+    assert {cell.verdict for cell in found.cells} == {"pass"}
+    by_scale = who_answered(asked, "adapter")
+    assert len(by_scale) == 5
+    assert all(len(processes) == 1 for processes in by_scale.values())
+    # Each kind has its own base to compare with, and asks it once.
+    bases = who_answered(asked, "base")["0"]
+    assert bases == set().union(*by_scale.values())
+    assert sum(file.name.startswith("base") for file in asked.iterdir()) == len(bases) * len(CASES)
+
+
+def test_a_cell_that_one_kind_of_workers_began_is_theirs_to_finish(tmp_path: Path, asked: Path) -> None:
+    files = write_files(tmp_path)
+    with local_workers(2, open_engine=ToyEngine) as pool, Store(tmp_path / "store") as store:
+        first, second = pool._client.nthreads()
+        for worker, kind in ((first, "old"), (second, "new")):
+            pool._client.run(become, kind, workers=[worker])
+        scales = [0.1, 0.2, 0.3, 0.4]
+        run(files, pool, store, scale=scales, null=False)
+        before = len(list(asked.iterdir()))
+        run(files, pool, store, scale=scales, null=False)
+    assert len(list(asked.iterdir())) == before
+
+
+def test_a_worker_that_is_no_longer_what_it_was_is_not_asked(tmp_path: Path, asked: Path) -> None:
+    files = write_files(tmp_path)
+    with local_workers(2, open_engine=ToyEngine) as pool:
+        pool.meet(Settings(), 1.0, [], print)
+        (group,) = pool.groups
+        first, _ = pool._client.nthreads()
+        changed = pool._client.run(become, "another", workers=[first])[first]
+        with ClusterEngine(pool, group, sha256_of, {}, "a test") as engine:
+            for scale in (0.1, 0.2, 0.3, 0.4):
+                view = View("adapter", files.base, (AdapterUse(files.adapter, scale),))
+                assert len(list(engine.answer(view, [Prompt("case1", "Search.", 64)]))) == 1
+    processes = set().union(*who_answered(asked, "adapter").values())
+    assert processes
+    assert str(changed) not in processes
+
+
+class Interrupting(QuietProgress):
+    """Presses Ctrl-C when the first cell is done."""
+
+    def done(self, tokens: int | None) -> None:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_cancels_what_is_queued_and_keeps_what_is_there(
+    tmp_path: Path, asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SECONDS, "0.1")
+    files = write_files(tmp_path)
+    cells = build_cells(
+        base=files.base, adapter=files.adapter, cases=CASES, null=False, scale=[n / 20 for n in range(1, 11)]
+    )
+    with Store(tmp_path / "store") as store, local_workers(2, open_engine=ToyEngine) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            sweep(cells, store=store, cluster=pool, progress=Interrupting())
+        time.sleep(0.5)
+        answered = len(list(asked.iterdir()))
+        time.sleep(0.5)
+        assert len(list(asked.iterdir())) == answered < 11 * len(CASES)
+        kept = store.count("answer")
+    assert kept >= 2 * len(CASES)
+
+
+def test_a_quantized_base_is_made_on_the_worker_and_must_be_the_same_file(
+    files: Files, tmp_path: Path, asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import loracheck.quantized
+
+    monkeypatch.setattr(loracheck.quantized, "ChildQuantizer", None)
+    quantize_with(1)
+    with local_workers(2, open_engine=ToyEngine) as pool:
+        pool._client.run(quantize_with, 1, tmp_path / "one")
+        found = run(files, pool, quantize="Q8_0")
+        assert [cell.verdict for cell in found.cells] == ["fail", "fail"]
+        assert found.cells[1].report is not None
+        assert found.cells[1].report.provenance.settings["quantize"] == "Q8_0"
+        pool._client.run(quantize_with, 2, tmp_path / "two")
+        found = run(files, pool, quantize="Q4_0")
+    assert [cell.verdict for cell in found.cells] == ["fail", "error"]
+    reason = str(found.cells[1].reason)
+    assert reason.startswith("worker tcp://127.0.0.1:")
+    assert "base.gguf quantized to Q4_0 has sha256 " in reason
+    assert "is it another llama.cpp?" in reason
+
+
+def test_a_cluster_that_is_there_is_used_by_its_address(files: Files, pool: Pool, asked: Path) -> None:
+    with connected(pool._client.scheduler.address, ToyEngine) as other:
+        found = run(files, other, scale=0.5)
+    assert [cell.verdict for cell in found.cells] == ["pass"]
+    assert list(asked.iterdir())
+
+
+def test_an_address_where_nobody_answers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loracheck.cluster.pool.CONNECT_SECONDS", 1)
+    with (
+        pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
+        connected("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+def test_without_dask_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loracheck.cluster.pool.find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"a cluster takes Dask: pip install 'loracheck\[cluster\]'"), local_workers(2):
+        pass
+
+
+def test_each_worker_on_a_machine_with_gpus_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loracheck.cluster.gpus.count_gpus", lambda: 2)
+    with local_workers(2, on_gpus=True, open_engine=ToyEngine) as pool:
+        shown = pool._client.run(shown_gpus)
+    assert sorted(shown.values()) == ["0", "1"]
+    with pytest.raises(InputError, match="there are 2 GPUs, and each worker takes one of its own"):
+        local_workers(3, on_gpus=True).__enter__()
+
+
+def test_what_runs_where_is_told(tmp_path: Path, asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECONDS, "0.3")
+    told: list[str] = []
+
+    class Listening(QuietProgress):
+        def note(self, words: str) -> None:
+            told.append(words)
+
+    files = write_files(tmp_path)
+    cells = build_cells(base=files.base, adapter=files.adapter, cases=CASES, null=False, scale=[0.4, 0.5])
+    with sweep_store(no_cache=True) as store, local_workers(2, open_engine=ToyEngine) as pool:
+        sweep(cells, store=store, cluster=pool, progress=Listening())
+    assert any("127.0.0.1:" in words and "adapter.gguf, scale 0.5, adapter" in words for words in told)

@@ -42,6 +42,12 @@ class ClusterEngine:
         self.machines: set[str] = set()
         self.load_seconds = 0.0
 
+    def __enter__(self) -> ClusterEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     @property
     def who(self) -> Who:
         """One of the workers that it asks, for all of them."""

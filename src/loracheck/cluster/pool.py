@@ -36,6 +36,7 @@ MISSING = "a cluster takes Dask: pip install 'loracheck[cluster]'"
 MOST_KILLED = 3
 # How long a cluster may be without any worker that could answer.
 PATIENCE_SECONDS = 120.0
+CONNECT_SECONDS = 30
 _TICK_SECONDS = 1.0
 _MOST_RETRIES = 5
 # Results that another cell may be about to ask for.
@@ -285,9 +286,9 @@ def connected(address: str, open_engine: OpenEngine = ChildEngine) -> Iterator[P
 
     with _quiet_dask():
         try:
-            client = Client(address, timeout="30s", set_as_default=False)
+            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
-            raise InputError(f"--cluster {address}: no Dask scheduler answers there: {error}") from None
+            raise InputError(f"no Dask scheduler answers at {address}: {error}; is it running?") from None
         with client, Pool(client, open_engine) as pool:
             yield pool
 

@@ -88,11 +88,9 @@ def ask_on_cluster(
 
     def work(group: Group) -> None:
         while (number := cells.take(group)) is not None:
-            source, counter = engine(group, number), _Tokens()
-            try:
+            counter = _Tokens()
+            with engine(group, number) as source:
                 outcomes[number] = ask(number, StoredEngine(store, source), source, counter)
-            finally:
-                source.close()
             finished.put(counter.tokens)
 
     lanes = [group for group in pool.groups for _ in range(_CELLS_PER_WORKER * len(group.workers))]
