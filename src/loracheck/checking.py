@@ -91,7 +91,7 @@ def planned(suite: Suite, store: Store, engine: Engine | None = None) -> Iterato
     """What a check of the suite would ask, in lines to read; nothing is loaded, and nothing is asked."""
     plan = read(suite, store)
     if engine is None:
-        _confirm_known(plan)
+        confirm_known(plan)
     known = StoredEngine(store, engine or ChildEngine(plan.settings))
     yield from _formats(plan)
     if suite.defaults.trials:
