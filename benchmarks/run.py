@@ -207,6 +207,34 @@ def _growth_by_adapters(bench: Bench, base: Path) -> None:
         bench.page.growth(what, time, time / times[0] / count, "an adapter", limit=limits[count - 1])
 
 
+def sweeps(bench: Bench) -> None:
+    """Ten adapters on one base: as one sweep, as ten checks without a store, and by two workers."""
+    base = required("smollm2", "toolcaller")
+    works = [
+        write_work(
+            bench.folder / f"sweep-{path.stem}.json",
+            base=base,
+            adapter=path,
+            cases=with_one_surface(8),
+            max_new_tokens=NEW_TOKENS,
+        )
+        for path in noise_adapters("toolcaller", bench.folder, seeds=range(21, 31))
+    ]
+    # Two cores of this machine, however many it has: as one engine's threads, or a worker for each.
+    separately, together, wide, apart = bench.take_turns(
+        {
+            "10 adapters, 10 checks without a store": always("sweeping.py", "separately", 0, 2, *works),
+            "10 adapters, one sweep": always("sweeping.py", "here", 0, 2, *works),
+            "10 adapters, one worker with two threads": always("sweeping.py", "workers", 1, 2, *works),
+            "10 adapters, two workers with one thread each": always("sweeping.py", "workers", 2, 1, *works),
+        },
+        times=1,
+    )
+    page = bench.page
+    page.speed("a sweep over 10 adapters on one base; baseline: 10 checks without a store", together, separately, 1.8)
+    page.speed("the same by two workers with one thread; baseline: one worker with two threads", apart, wide)
+
+
 def requantized(model: Path, path: Path, file_type: int) -> Path:
     capture_log()
     params = llama_cpp.llama_model_quantize_default_params()
@@ -217,7 +245,7 @@ def requantized(model: Path, path: Path, file_type: int) -> Path:
 
 
 QUICK = (smollm2, qwen_smoke)
-ALL = (smollm2, smollm2_f16, qwen_smoke, qwen_core, demo, growth)
+ALL = (smollm2, smollm2_f16, qwen_smoke, qwen_core, demo, growth, sweeps)
 
 
 def main() -> None:
