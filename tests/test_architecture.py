@@ -30,7 +30,7 @@ ROOMS = (
     {"plan"},
     {"ask", "judge"},
     {"checking", "suites"},
-    {"sweeping"},
+    {"sweeping", "locating"},
     {"report", "fetch"},
     {"api", "cli", "pytest_plugin", "demo", "doctor", "cache", "__main__"},
 )

@@ -16,7 +16,7 @@ from distributed import get_worker
 from distributed.worker import Worker
 
 from loracheck.cluster.tasks import Carried, ModelFile, OtherEngineError, Task
-from loracheck.engine import AdapterUse, Engine, View
+from loracheck.engine import AdapterPart, AdapterUse, Engine, View
 from loracheck.errors import InputError, ModelError
 from loracheck.files import write_atomically
 from loracheck.quantized import quantized
@@ -113,9 +113,11 @@ class Desk:
             if (came := hashlib.sha256(content).hexdigest()) != carried.sha256:
                 raise InputError(f"{_here()}: an adapter with sha256 {carried.sha256} arrived as {came}")
             write_atomically(path, content)
-        if carried.noise is None:
+        if carried.made is None:
             return AdapterUse(path, carried.scale)
-        return AdapterUse(replace(carried.noise, like=path), carried.scale)
+        if isinstance(carried.made, AdapterPart):
+            return AdapterUse(replace(carried.made, of=path), carried.scale)
+        return AdapterUse(replace(carried.made, like=path), carried.scale)
 
 
 def desk() -> Desk:

@@ -100,8 +100,10 @@ class ClusterEngine:
         sha256 = self._hash_of(path)
         if path not in self._carried:
             self._carried[path] = self._open.enter_context(self._pool.carrying(path, sha256))
-        return Carried(sha256, use.scale, use.source if isinstance(use.source, NullAdapter) else None)
+        return Carried(sha256, use.scale, None if isinstance(use.source, Path) else use.source)
 
 
 def _file_of(use: AdapterUse) -> Path:
-    return use.source.like if isinstance(use.source, NullAdapter) else use.source
+    if isinstance(use.source, Path):
+        return use.source
+    return use.source.like if isinstance(use.source, NullAdapter) else use.source.of

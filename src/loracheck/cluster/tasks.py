@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from loracheck.engine import Completion, Engine, Fingerprint, NullAdapter, Prompt, Settings
+from loracheck.engine import AdapterPart, Completion, Engine, Fingerprint, NullAdapter, Prompt, Settings
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -35,12 +35,12 @@ class ModelFile:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """An adapter whose content travels: a file, or noise in the shape of one."""
+    """An adapter whose content travels: a file, noise in the shape of one, or a part of one."""
 
     sha256: str
     scale: float
-    noise: NullAdapter | None = None
-    """Its `like` is the file with this content, wherever that is on the worker."""
+    made: NullAdapter | AdapterPart | None = None
+    """What is made of the file, wherever that is on the worker; None for the file itself."""
 
 
 @dataclass(frozen=True, slots=True)

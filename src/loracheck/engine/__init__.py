@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TIMEOUT",
+    "AdapterPart",
     "AdapterUse",
     "Completion",
     "Engine",
@@ -45,13 +46,24 @@ class NullAdapter:
 
 
 @dataclass(frozen=True, slots=True)
-class AdapterUse:
-    """An adapter, from a file or made of noise, and how strongly it is applied."""
+class AdapterPart:
+    """Some pairs of an adapter, applied alone. The engine makes the file when it needs it."""
 
-    source: Path | NullAdapter
+    of: Path
+    pairs: tuple[str, ...]
+    """The names of the base's tensors that they change."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterUse:
+    """An adapter, from a file, made of noise or a part of another, and how strongly it is applied."""
+
+    source: Path | NullAdapter | AdapterPart
     scale: float = 1.0
 
     def __str__(self) -> str:
+        if isinstance(self.source, AdapterPart):
+            return f"parts of {self.source.of}"
         if isinstance(self.source, NullAdapter):
             return f"a null adapter like {self.source.like}"
         return str(self.source)
@@ -68,7 +80,9 @@ class View:
     """How many rows a decode step has; None for as many as the engine's settings say."""
 
     def __str__(self) -> str:
-        return f"the {self.name} view ({', '.join(map(str, self.adapters)) or 'no adapter'})"
+        # Parts of one adapter are many, and named once.
+        adapters = dict.fromkeys(map(str, self.adapters))
+        return f"the {self.name} view ({', '.join(adapters) or 'no adapter'})"
 
 
 @dataclass(frozen=True, slots=True)

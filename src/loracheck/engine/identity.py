@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import loracheck.models
-from loracheck.engine import AdapterUse, Identity, NullAdapter, Settings, View
+from loracheck.engine import AdapterPart, AdapterUse, Identity, NullAdapter, Settings, View
 from loracheck.models.lora import read_lora
 from loracheck.models.model import parts_of_model
 
@@ -63,9 +63,15 @@ def llama_cpp_version() -> str | None:
 
 
 def _adapter(use: AdapterUse, hash_of: HashOf) -> dict[str, Any]:
-    source = use.source
-    content = _null_adapter(source, hash_of) if isinstance(source, NullAdapter) else hash_of(source)
-    return {"content": content, "scale": use.scale}
+    return {"content": _content(use.source, hash_of), "scale": use.scale}
+
+
+def _content(source: Path | NullAdapter | AdapterPart, hash_of: HashOf) -> Any:
+    if isinstance(source, NullAdapter):
+        return _null_adapter(source, hash_of)
+    if isinstance(source, AdapterPart):
+        return {"of": hash_of(source.of), "pairs": source.pairs}
+    return hash_of(source)
 
 
 def _null_adapter(null: NullAdapter, hash_of: HashOf) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from loracheck.engine import Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, Trace, View
+from loracheck.engine import AdapterPart, Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, Trace, View
 from loracheck.engine.decode import Finished, Followed, Job, block_ends, decode_greedy, read_blocks
 from loracheck.engine.identity import llama_identity
 from loracheck.engine.llama_context import BLOCK, LlamaContext
@@ -25,6 +25,7 @@ from loracheck.engine.sampling import sampler
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
 from loracheck.models.model import read_model_header
 from loracheck.models.null import write_null
+from loracheck.models.part import write_part
 
 _MOST_ADAPTERS = 16
 
@@ -82,7 +83,7 @@ class _Model:
         self.path = path
         self._settings = settings
         self._tick = tick
-        self._adapters: dict[Path | NullAdapter, Any] = {}
+        self._adapters: dict[Path | NullAdapter | AdapterPart, Any] = {}
         self._context: LlamaContext | None = None
         # LongRoPE models pick their numbers by the size of the context, so theirs must not depend on the prompts.
         self._header = read_model_header(path)
@@ -194,31 +195,43 @@ class _Model:
         trained = int(llama_cpp.llama_model_n_ctx_train(self._model))
         return min(self._settings.n_ctx, trained)
 
-    def _adapter(self, source: Path | NullAdapter) -> Any:
+    def _adapter(self, source: Path | NullAdapter | AdapterPart) -> Any:
         """The loaded adapter; each is loaded once and kept, as long as there are not too many."""
         if source not in self._adapters:
-            self._adapters[source] = self._load_null(source) if isinstance(source, NullAdapter) else self._load(source)
+            self._adapters[source] = self._load(source) if isinstance(source, Path) else self._load_made(source)
         return self._adapters[source]
 
-    def _make_room(self, needed: Set[Path | NullAdapter]) -> None:
+    def _make_room(self, needed: Set[Path | NullAdapter | AdapterPart]) -> None:
         """Drop the adapters that were loaded first: a sweep goes through hundreds."""
-        for source in [source for source in self._adapters if source not in needed]:
-            if len(self._adapters) < _MOST_ADAPTERS:
-                return
+        # All parts of an adapter together are no larger than it is.
+        whole = [source for source in self._adapters if not isinstance(source, AdapterPart)]
+        for source in [source for source in whole if source not in needed][: max(0, len(whole) - _MOST_ADAPTERS + 1)]:
             llama_cpp.llama_adapter_lora_free(self._adapters.pop(source))
 
-    def _load_null(self, null: NullAdapter) -> Any:
+    def _load_made(self, source: NullAdapter | AdapterPart) -> Any:
+        """llama.cpp takes adapters from files; it needs this one no longer once it is loaded."""
         with TemporaryDirectory(prefix="loracheck-") as folder:
-            path = Path(folder) / "null.gguf"
+            path = Path(folder) / "made.gguf"
+            if isinstance(source, AdapterPart):
+                return self._load_part(write_part(source.of, path, source.pairs), source)
             write_null(
-                null.like,
+                source.like,
                 path,
-                seed=null.seed,
-                init_scale=null.init_scale,
-                rank_multiplier=null.rank_multiplier,
-                match=null.match,
+                seed=source.seed,
+                init_scale=source.init_scale,
+                rank_multiplier=source.rank_multiplier,
+                match=source.match,
             )
             return self._load(path)
+
+    def _load_part(self, path: Path, part: AdapterPart) -> Any:
+        try:
+            return self._load(path)
+        except AdapterError:
+            raise AdapterError(
+                f"{part.of}: llama.cpp refuses {', '.join(part.pairs[:3])} as an adapter of its own, so what it does "
+                f"cannot be told from what the rest does\n{last_words()}"
+            ) from None
 
     def _load(self, path: Path) -> Any:
         forget_log()

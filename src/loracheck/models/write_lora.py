@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loracheck.errors import InputError
 from loracheck.files import replacing
+from loracheck.models.gguf_file import TensorInfo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +23,8 @@ class NewTensor:
     """In numpy's order."""
     dtype: str
     """As numpy spells it: <f4 or <f2."""
+    stored: TensorInfo | None = None
+    """The tensor of another file whose bytes it gets as they are, whatever their type; the dtype then says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def write_lora(out: Path, lora: NewLora, numbers: Iterable[NDArray[Any]], made_f
     adapter need not fit in memory.
     """
     try:
-        _check_target(out, made_from)
+        check_target(out, made_from)
         # A reader, or a second run after a crash, must never meet half a file.
         with replacing(out) as partial:
             _write(partial, lora, numbers)
@@ -49,7 +52,8 @@ def write_lora(out: Path, lora: NewLora, numbers: Iterable[NDArray[Any]], made_f
         raise InputError(f"{out}: cannot write the file: {problem.strerror or problem}") from problem
 
 
-def _check_target(out: Path, made_from: tuple[Path, ...]) -> None:
+def check_target(out: Path, made_from: tuple[Path, ...]) -> None:
+    """InputError where no adapter made from these files may be written."""
     if out.is_dir():
         raise InputError(f"{out}: this is a folder; name the file to write")
     if not out.parent.is_dir():
@@ -63,7 +67,7 @@ def _check_target(out: Path, made_from: tuple[Path, ...]) -> None:
 
 def _write(path: Path, lora: NewLora, numbers: Iterable[NDArray[Any]]) -> None:
     import numpy as np
-    from gguf import GGUFValueType, GGUFWriter
+    from gguf import GGMLQuantizationType, GGUFValueType, GGUFWriter
 
     writer = GGUFWriter(path, lora.architecture)
     try:
@@ -76,8 +80,10 @@ def _write(path: Path, lora: NewLora, numbers: Iterable[NDArray[Any]]) -> None:
             key = "adapter.alora.invocation_tokens"
             writer.add_key_value(key, tokens, GGUFValueType.ARRAY, GGUFValueType.UINT32)
         for tensor in lora.tensors:
-            dtype = np.dtype(tensor.dtype)
-            writer.add_tensor_info(tensor.name, tensor.shape, dtype, prod(tensor.shape) * dtype.itemsize)
+            dtype, stored = np.dtype(tensor.dtype), tensor.stored
+            nbytes = stored.nbytes if stored else prod(tensor.shape) * dtype.itemsize
+            kind = GGMLQuantizationType[stored.type] if stored else None
+            writer.add_tensor_info(tensor.name, tensor.shape, dtype, nbytes, kind)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_ti_data_to_file()

@@ -126,6 +126,13 @@ class Answers:
     def __iter__(self) -> Iterator[Completion]:
         return iter(self._completions.values())
 
+    def copy(self) -> Answers:
+        """The same answers, to which others may be added."""
+        same = Answers()
+        same._completions = dict(self._completions)
+        same.load_seconds = self.load_seconds
+        return same
+
     def add(self, view: View, prompt: Prompt, completion: Completion) -> None:
         self._completions[view, prompt.question] = completion
 
