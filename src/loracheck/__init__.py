@@ -11,10 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from loracheck.api import Located as Located
     from loracheck.api import Report as Report
     from loracheck.api import Sweep as Sweep
     from loracheck.api import check as check
     from loracheck.api import diff as diff
+    from loracheck.api import locate as locate
     from loracheck.api import read_report as read_report
     from loracheck.api import read_sweep as read_sweep
     from loracheck.api import sweep as sweep
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 _ERRORS = ("Loracheck", "Input", "Suite", "Cases", "Model", "Adapter", "Report", "Engine", "NoEffect")
 _HOMES = {
-    **dict.fromkeys(("Report", "Sweep", "check", "diff", "read_report", "read_sweep", "sweep"), "loracheck.api"),
+    **dict.fromkeys(
+        ("Located", "Report", "Sweep", "check", "diff", "locate", "read_report", "read_sweep", "sweep"), "loracheck.api"
+    ),
     "load_cases": "loracheck.cases.load",
     "load_suite": "loracheck.suites",
     "FakeEngine": "loracheck.engine.fake",

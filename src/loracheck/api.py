@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
-from loracheck import checking, results
+from loracheck import checking, locating, results
 from loracheck.cases.case import Case
 from loracheck.cases.suite import Suite
 from loracheck.engine import TIMEOUT, Engine
@@ -17,6 +18,8 @@ from loracheck.report import FORMS, write_text
 from loracheck.report import diff as comparing
 from loracheck.report import save as save_report
 from loracheck.report.json import read_report as read_report_file
+from loracheck.report.locate import render as render_located
+from loracheck.report.locate import save_located
 from loracheck.report.sweep import SWEEP_FORMS, save_sweep
 from loracheck.report.sweep.json import read_sweep as read_sweep_file
 from loracheck.store import user_store
@@ -27,7 +30,7 @@ from loracheck.sweeping.axes import Several, build_cells, confirm_number, with_t
 from loracheck.sweeping.clusters import open_cluster
 from loracheck.sweeping.running import sweep_store
 
-__all__ = ["Report", "Sweep", "check", "diff", "load_suite", "read_report", "read_sweep", "sweep"]
+__all__ = ["Located", "Report", "Sweep", "check", "diff", "load_suite", "locate", "read_report", "read_sweep", "sweep"]
 
 
 class Report(results.Report):
@@ -65,9 +68,15 @@ class Sweep(sweep_results.Sweep):
         return _framed(SWEEP_FORMS["html"].render(self))
 
 
-def _framed(page: str) -> str:
-    escaped = page.replace("&", "&amp;").replace('"', "&quot;")
-    return f'<iframe sandbox="allow-scripts" srcdoc="{escaped}" style="width: 100%; height: 40em; border: 0"></iframe>'
+class Located(locating.Located):
+    """What a search for the harmful part of an adapter found, with ways to keep and show it."""
+
+    def save(self, path: AnyPath) -> None:
+        """Write it to a file, in the form of the file's ending: .json, .html or .md."""
+        save_located(self, Path(path))
+
+    def _repr_html_(self) -> str:
+        return _framed(render_located(self, "html"))
 
 
 def check(
@@ -215,6 +224,38 @@ def sweep(
     return _shown_sweep(found)
 
 
+def locate(
+    suite: Suite | AnyPath | None = None,
+    *,
+    base: AnyPath | None = None,
+    adapter: Adapters = (),
+    base_adapter: Adapters = (),
+    cases: AnyPath | Sequence[Case] | None = None,
+    tools: Tools | None = None,
+    budget: int = locating.BUDGET,
+    write: AnyPath | None = None,
+    timeout: float = TIMEOUT,
+    cache: bool = True,
+    progress: bool = True,
+    engine: Engine | None = None,
+    **settings: Any,
+) -> Located:
+    """Find which layers and modules of an adapter break tool calling, and what is left without them.
+
+    It begins with a check, and takes what `check` does. `budget` is how many views of parts are tried at the most;
+    `write` names a file for a mended adapter, which is written only if it passes on all cases.
+    """
+    built = build_suite(
+        suite, base=base, adapter=adapter, base_adapter=base_adapter, cases=cases, tools=tools, **settings
+    )
+    mended = None if write is None else Path(write).expanduser()
+    with user_store(no_cache=not cache) as store, notebook_or_terminal_progress(quiet=not progress) as bar:
+        located = locating.locate(
+            built, budget=budget, write=mended, engine=engine, store=store, progress=bar, timeout=timeout
+        )
+    return Located(**{field.name: getattr(located, field.name) for field in fields(located)})
+
+
 def read_report(path: AnyPath) -> Report:
     """A report that was saved as JSON."""
     return _shown(read_report_file(Path(path)))
@@ -229,6 +270,12 @@ def diff(a: results.Report | AnyPath, b: results.Report | AnyPath) -> comparing.
     """Two reports side by side: what flipped, how sure that is, and whether B is worse than A."""
     first, second = (read_report(each) if isinstance(each, str | os.PathLike) else each for each in (a, b))
     return comparing.diff(first, second)
+
+
+def _framed(page: str) -> str:
+    """In a frame of its own, so that its style stays inside."""
+    source = page.replace("&", "&amp;").replace('"', "&quot;")
+    return f'<iframe sandbox="allow-scripts" srcdoc="{source}" style="width: 100%; height: 40em; border: 0"></iframe>'
 
 
 def _shown(report: results.Report) -> Report:

@@ -12,6 +12,7 @@ import click
 from loracheck.cli.adapters import convert, inspect, null
 from loracheck.cli.cases import cases
 from loracheck.cli.check import check, demo
+from loracheck.cli.locate import locate
 from loracheck.cli.machine import cache, doctor
 from loracheck.cli.quantize import quantize
 from loracheck.cli.reports import diff, report, score
@@ -40,7 +41,22 @@ def cli() -> None:
     """
 
 
-for _command in (check, sweep, demo, cases, convert, inspect, null, quantize, score, report, diff, cache, doctor):
+for _command in (
+    check,
+    sweep,
+    locate,
+    demo,
+    cases,
+    convert,
+    inspect,
+    null,
+    quantize,
+    score,
+    report,
+    diff,
+    cache,
+    doctor,
+):
     cli.add_command(_command)
 
 

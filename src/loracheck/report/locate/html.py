@@ -1,0 +1,150 @@
+"""What was located, as a page: maps of layers by modules, the curve, and the broken cases with and without the part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from loracheck.locating.grid import Part
+from loracheck.locating.located import Located
+from loracheck.report.html.cases import OUTCOME_NAMES
+from loracheck.report.html.parts import compare, page
+from loracheck.report.locate import words
+from loracheck.results import CaseReport
+from loracheck.text import percent
+
+_ROW, _GAP = 22, 3
+_LETTERS, _MOST_CASES = 4000, 200
+# Of the curve, in pixels.
+_HEIGHT, _TOP = 160, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    x: float
+    width: float
+    """In percent of the map."""
+    y: int
+    heat: float
+    """From 0 to 1."""
+    title: str
+    in_part: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    title: str
+    about: str
+    cells: tuple[Cell, ...]
+
+
+def render(located: Located) -> str:
+    adapter, base = located.report.provenance.compared
+    return page(
+        "locate.jinja",
+        located=located,
+        adapter=adapter,
+        base=base,
+        verdict="pass" if located.exit_code == 0 else "fail",
+        headline=words.headline(located),
+        written=words.writing(located),
+        findings=list(words.findings(located)),
+        why=words.why_it_fails(located.report) if located.ending == "nothing_broken" else [],
+        unknown=words.UNKNOWN if located.found else None,
+        maps=maps(located),
+        modules=located.grid.modules,
+        ticks=_ticks(located),
+        row=_ROW,
+        map_height=len(located.grid.modules) * _ROW,
+        part_rows=words.part_rows(located),
+        curve=_curve(located),
+        curve_height=_HEIGHT,
+        pairs=[(was, is_now, _marked(was, is_now)) for was, is_now in words.with_and_without(located)[:_MOST_CASES]],
+        effort=list(words.effort(located)),
+        letters=_LETTERS,
+        outcome_names=OUTCOME_NAMES,
+    )
+
+
+def maps(located: Located) -> list[HeatMap]:
+    """Harm when removed, harm alone, and share of the update: those that something is known about."""
+    if located.found is None:
+        return []
+    made = []
+    for way, title in (("removed", "Harm when removed"), ("alone", "Harm alone")):
+        shares = {harm.part: harm.share for harm in located.found.harms if harm.way == way}
+        if shares:
+            about = "Measured on bands of layers and on kinds of modules; a cell's colour is the product of its two."
+            made.append(_map(located, title, about, _guess(located, shares, way)))
+    squares = {name: located.grid.share(frozenset([name])) for name in located.grid.places}
+    told = {name: (share, f"{percent(share)} of the update") for name, share in squares.items()}
+    made.append(_map(located, "Share of the update", "Of the squared norm, so that the cells add up.", told))
+    return made
+
+
+def _guess(
+    located: Located, shares: Mapping[Part, float], way: Literal["removed", "alone"] | str
+) -> dict[str, tuple[float, str]]:
+    guesses = {}
+    for name in located.grid.places:
+        around = {part: share for part, share in shares.items() if name in part}
+        heat = 1.0
+        for share in around.values():
+            heat *= max(share, 0.0)
+        told = ", ".join(f"{located.grid.in_words(part)} {percent(share, 0)}" for part, share in around.items())
+        guesses[name] = heat if around else 0.0, f"{way}: {told}"
+    return guesses
+
+
+def _map(located: Located, title: str, about: str, told: Mapping[str, tuple[float, str]]) -> HeatMap:
+    grid, found = located.grid, located.found
+    removed = found.part.mend.removed if found and found.part else frozenset[str]()
+    rows = {module: number for number, module in enumerate(grid.modules)}
+    columns = {layer: number for number, layer in enumerate(grid.layers)}
+    hottest = max((heat for heat, _ in told.values()), default=0.0) or 1.0
+    width = 100 / len(columns)
+    cells = tuple(
+        Cell(
+            x=round(columns[place.layer] * width, 3),
+            width=round(width, 3),
+            y=rows[place.module] * _ROW,
+            heat=round(told[name][0] / hottest, 3),
+            title=f"{_layer(place.layer)}{place.module}: {told[name][1]}",
+            in_part=name in removed,
+        )
+        for name, place in grid.places.items()
+    )
+    return HeatMap(title, about, cells)
+
+
+def _layer(layer: int | None) -> str:
+    return "" if layer is None else f"layer {layer}, "
+
+
+def _ticks(located: Located) -> list[tuple[float, str]]:
+    """Where the number of a layer stands under the map."""
+    layers = located.grid.layers
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 1000) if len(layers) <= 16 * step)
+    return [
+        (round((number + 0.5) * 100 / len(layers), 2), "out" if layer is None else str(layer))
+        for number, layer in enumerate(layers)
+        if number % step == 0
+    ]
+
+
+def _curve(located: Located) -> list[dict[str, Any]]:
+    return [
+        {
+            "x": round(100 * point.removed, 2),
+            "y": round(_TOP + (_HEIGHT - 2 * _TOP) * (1 - point.back), 1),
+            "passes": point.passes,
+            "title": f"without {point.words} ({percent(point.removed, 0)} of the update): {point.returned} come back",
+            "point": point,
+        }
+        for point in words.curve(located)
+    ]
+
+
+def _marked(was: CaseReport, is_now: CaseReport | None) -> Any:
+    return compare(was.ft.text[:_LETTERS], (is_now or was).ft.text[:_LETTERS])
