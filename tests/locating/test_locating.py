@@ -236,10 +236,8 @@ def test_where_a_scale_keeps_more_of_the_update_it_is_written_into_the_file(suit
 def test_what_does_not_pass_as_a_file_is_not_written(suite: Suite, deep: Files, tmp_path: Path) -> None:
     class OnlyParts(HarmfulEngine):
         def harm_of(self, view: View) -> float:
-            is_file = any(
-                use.source != deep.adapter and not isinstance(use.source, AdapterPart) for use in view.adapters
-            )
-            return 100.0 if is_file else super().harm_of(view)
+            files = [use.source for use in view.adapters if not isinstance(use.source, AdapterPart)]
+            return 100.0 if files not in ([], [deep.adapter]) else super().harm_of(view)
 
     mended = tmp_path / "mended.gguf"
     mended.write_bytes(b"an earlier one")

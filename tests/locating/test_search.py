@@ -128,11 +128,24 @@ def test_an_adapter_of_one_kind_is_searched_by_layers_alone() -> None:
     assert found.part.mend.removed == some(grid, [7], DOWN)
 
 
-def test_a_part_that_carries_the_harm_does_it_alone() -> None:
-    found = search(GRID, harm_in(some(GRID, range(12, 18))))
+def test_a_part_carries_the_harm_where_leaving_out_twice_as_much_elsewhere_does_not_help() -> None:
+    harmful = some(GRID, range(12, 18))
+    found = search(GRID, harm_in(harmful))
+    assert found.elsewhere is not None
+    assert not found.elsewhere.passes
+    assert not found.elsewhere.mend.removed & harmful
+    assert GRID.share(found.elsewhere.mend.removed) >= 2 * GRID.share(harmful)
     assert found.alone is not None
     assert not found.alone.passes
-    assert found.alone.mend.removed == GRID.whole - found.part.mend.removed if found.part else None
+
+
+def test_a_part_that_does_no_harm_alone_may_carry_what_tips_the_balance() -> None:
+    tips = some(GRID, range(18, 24), DOWN)
+    views = ToyViews(GRID, lambda name: 0.1 if name in tips else 0.01, bearable=0.8)
+    found = search(GRID, views)
+    assert found.carried
+    assert found.alone is not None
+    assert found.alone.passes
 
 
 def test_views_that_are_left_tell_what_bands_and_kinds_do_alone() -> None:

@@ -87,9 +87,12 @@ class Found:
     """Without the smallest part found without which the verdict passes, on all cases where that was judged; None where
     only leaving out everything helps."""
     carried: bool
-    """Whether that part carries the damage: it is no more than half of the pairs, and alone it does the harm."""
+    """Whether that part carries the damage: it is no more than half of the pairs, and leaving out twice as much
+    elsewhere does not help."""
+    elsewhere: Trial | None
+    """Without twice as much elsewhere, or without everything else where that is less."""
     alone: Trial | None
-    """The part alone, or the larger one that it was narrowed down from."""
+    """With the part alone."""
     scale: float | None
     """The largest scale of the whole adapter found to pass; None where none was found, or none was looked for."""
     mended: Trial | None
@@ -160,14 +163,13 @@ class _Search:
     def run(self) -> Found:
         self._rank()
         part = self._leave_out_in_order()
-        alone, narrowed = None, [part] if part else []
+        elsewhere, alone, narrowed = None, None, [part] if part else []
         if part and 2 * len(part) <= len(self._grid.whole):
-            alone = self._alone(part)
-            if alone and not alone.passes:
-                narrowed = self._narrow(part)
-        carried = alone is not None and not alone.passes
-        if narrowed and narrowed[-1] != part:
-            alone = self._alone(narrowed[-1]) or alone
+            elsewhere = self._try(self._as_much_elsewhere(part))
+        carried = elsewhere is not None and not elsewhere.passes
+        if part and carried:
+            narrowed = self._narrow(part)
+            alone = self._try(self._grid.whole - narrowed[-1])
         scale = self._scale(narrowed[-1] if narrowed else None, carried=carried)
         mended = self._judge([*self._larger(part), *narrowed], scale)
         without = self._smallest(narrowed, mended)
@@ -177,6 +179,7 @@ class _Search:
             curve=tuple(sorted(self._curve, key=lambda trial: len(trial.mend.removed))),
             part=without,
             carried=carried and without is not None,
+            elsewhere=elsewhere,
             alone=alone,
             scale=scale,
             mended=mended,
@@ -233,9 +236,21 @@ class _Search:
             self._untried.append("The views ran out while parts were left out in the order of their harm.")
         return frozenset().union(*cells[:passes]) if passes < len(cells) else None
 
-    def _alone(self, part: Part) -> Trial | None:
+    def _as_much_elsewhere(self, part: Part) -> Part:
+        """Twice as much of the update as the part has, the least harmful cells first.
+
+        Where damage is spread, leaving out anything helps, and the part is only what happened to be tried first.
+        """
+        removed: Part = frozenset()
+        for cell in reversed(self._cells()):
+            if self._grid.share(removed) >= 2 * self._grid.share(part):
+                break
+            removed |= cell - part
+        return removed
+
+    def _try(self, removed: Part) -> Trial | None:
         try:
-            return self._views.ask(Mend(self._grid.whole - part), keeping=2)
+            return self._views.ask(Mend(removed), keeping=2)
         except _SpentError:
             return None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from math import prod
+from typing import Any
 
 from loracheck.locating.grid import Part
 from loracheck.locating.located import Located
@@ -14,7 +15,7 @@ from loracheck.report.locate import words
 from loracheck.results import CaseReport
 from loracheck.text import percent
 
-_ROW, _GAP = 22, 3
+_ROW = 22
 _LETTERS, _MOST_CASES = 4000, 200
 # Of the curve, in pixels.
 _HEIGHT, _TOP = 160, 12
@@ -83,17 +84,17 @@ def maps(located: Located) -> list[HeatMap]:
     return made
 
 
-def _guess(
-    located: Located, shares: Mapping[Part, float], way: Literal["removed", "alone"] | str
-) -> dict[str, tuple[float, str]]:
+def _guess(located: Located, shares: Mapping[Part, float], way: str) -> dict[str, tuple[float, str]]:
+    around = {name: {part: share for part, share in shares.items() if name in part} for name in located.grid.places}
+    axes = max(map(len, around.values()))
     guesses = {}
-    for name in located.grid.places:
-        around = {part: share for part, share in shares.items() if name in part}
-        heat = 1.0
-        for share in around.values():
-            heat *= max(share, 0.0)
-        told = ", ".join(f"{located.grid.in_words(part)} {percent(share, 0)}" for part, share in around.items())
-        guesses[name] = heat if around else 0.0, f"{way}: {told}"
+    for name, measured in around.items():
+        told = ", ".join(f"{located.grid.in_words(part)} {percent(share, 0)}" for part, share in measured.items())
+        if len(measured) < axes:
+            # Only one of its two was measured: beside the others it would seem too hot.
+            guesses[name] = 0.0, f"not measured in full; {way}: {told or '–'}"
+        else:
+            guesses[name] = prod(max(share, 0.0) for share in measured.values()), f"{way}: {told}"
     return guesses
 
 

@@ -38,6 +38,7 @@ def render(located: Located) -> str:
             and {
                 "carried": found.carried,
                 "part": _trial(located, found.part),
+                "elsewhere": _trial(located, found.elsewhere),
                 "alone": _trial(located, found.alone),
                 "scale": found.scale,
                 "mended": _trial(located, found.mended),

@@ -97,19 +97,26 @@ def findings(located: Located) -> Iterator[str]:
         yield (
             "Judged on all cases, nothing passes: " + "; ".join(_judged(located, trial) for trial in found.judged) + "."
         )
-    if found.alone and found.carried:
+    if found.elsewhere and found.part:
+        yield _elsewhere(located, found.elsewhere, found.part)
+    if found.alone:
         part = located.grid.in_words(located.grid.whole - found.alone.mend.removed)
         broken = found.alone.broken - found.alone.returned
-        yield f"Alone, {part} breaks {broken} of {found.alone.broken} of them that were asked."
-    elif found.alone and found.part:
-        yield (
-            f"It passes without {located.grid.in_words(found.part.mend.removed)}, and with that alone it passes as "
-            "well: the harm takes both."
-        )
+        yield f"Alone, {part} breaks {broken} of the {found.alone.broken} that were asked."
     if found.scale is not None:
         yield f"The largest scale of the whole adapter that passes on the cases asked is {found.scale:g}."
     elif not found.carried:
         yield "No scale of the whole adapter, down to 0.05, was found to pass."
+
+
+def _elsewhere(located: Located, elsewhere: Trial, part: Trial) -> str:
+    """What makes a part more than the first one that happened to be tried."""
+    removed = elsewhere.mend.removed
+    instead = f"{located.grid.in_words(removed)} ({percent(located.grid.share(removed), 0)} of the update)"
+    if elsewhere.passes:
+        tried = located.grid.in_words(part.mend.removed)
+        return f"On the cases asked it passes without {tried}, and just as well without {instead}."
+    return f"Leaving out {instead} instead does not help: {_comes_back(located, elsewhere)}."
 
 
 def _mended(located: Located, trial: Trial) -> str:
