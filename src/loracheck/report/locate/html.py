@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -38,6 +38,8 @@ class HeatMap:
     title: str
     about: str
     cells: tuple[Cell, ...]
+    kind: str = "heat"
+    """Harm, or what is neither good nor bad."""
 
 
 def render(located: Located) -> str:
@@ -47,7 +49,7 @@ def render(located: Located) -> str:
         located=located,
         adapter=adapter,
         base=base,
-        verdict="pass" if located.exit_code == 0 else "fail",
+        verdicts=words.verdicts(located),
         headline=words.headline(located),
         written=words.writing(located),
         findings=list(words.findings(located)),
@@ -80,7 +82,8 @@ def maps(located: Located) -> list[HeatMap]:
             made.append(_map(located, title, about, _guess(located, shares, way)))
     squares = {name: located.grid.share(frozenset([name])) for name in located.grid.places}
     told = {name: (share, f"{percent(share)} of the update") for name, share in squares.items()}
-    made.append(_map(located, "Share of the update", "Of the squared norm, so that the cells add up.", told))
+    shared = _map(located, "Share of the update", "Of the squared norm, so that the cells add up.", told)
+    made.append(replace(shared, kind="heat neutral"))
     return made
 
 

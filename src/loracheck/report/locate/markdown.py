@@ -27,10 +27,8 @@ def render(located: Located) -> str:
 
 def _blocks(located: Located) -> Iterator[str]:
     adapter, base = located.report.provenance.compared
-    verdicts = [located.report.verdict.upper()]
-    if located.writing:
-        verdicts.append(located.writing.report.verdict.upper())
-    yield f"## loracheck locate: {' → '.join(verdicts)}, {code(adapter)} on {code(base)}"
+    verdicts = " → ".join(verdict.upper() for verdict in words.verdicts(located))
+    yield f"## loracheck locate: {verdicts}, {code(adapter)} on {code(base)}"
     yield f"**{prose(words.headline(located))}**"
     if written := words.writing(located):
         yield prose(written)

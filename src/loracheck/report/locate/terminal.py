@@ -39,10 +39,9 @@ def show_located(
 
 
 def _print_verdicts(located: Located, console: Console) -> None:
-    line = Text(located.report.verdict.upper(), COLOURS[located.report.verdict])
-    if located.writing:
-        line.append(" → ", "not bold default")
-        line.append(located.writing.report.verdict.upper(), COLOURS[located.writing.report.verdict])
+    line = Text()
+    for verdict in words.verdicts(located):
+        line.append(" → " if line else "", "not bold default").append(verdict.upper(), COLOURS[verdict])
     adapter, base = located.report.provenance.compared
     console.print(line.append(f"  {visible(adapter)} on {visible(base)}", "not bold default"))
 

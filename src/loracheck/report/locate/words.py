@@ -9,7 +9,7 @@ from loracheck.locating.grid import Part
 from loracheck.locating.located import Located
 from loracheck.locating.search import Mend, Trial
 from loracheck.report.content import content_of
-from loracheck.results import CaseReport, Report
+from loracheck.results import CaseReport, Report, Verdict
 from loracheck.text import counted, percent, small
 
 UNKNOWN = (
@@ -79,6 +79,13 @@ def _comes_back(located: Located, trial: Trial) -> str:
     verb = "comes back" if trial.returned == 1 else "come back"
     asked = "" if trial.report else " that were asked"
     return f"{trial.returned} of {trial.broken} {lost}{asked} {verb}"
+
+
+def verdicts(located: Located) -> list[Verdict]:
+    """The adapter's, and that of what it was mended to."""
+    found = located.found
+    mended = located.writing or (found and found.mended)
+    return [located.report.verdict, *([mended.report.verdict] if mended and mended.report else [])]
 
 
 def why_it_fails(report: Report) -> list[str]:
