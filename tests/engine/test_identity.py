@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import loracheck
-from loracheck.engine import AdapterUse, NullAdapter, Settings, View, identity
+from loracheck.engine import AdapterPart, AdapterUse, NullAdapter, Settings, View, identity
 from loracheck.engine.child import ChildEngine
 from loracheck.engine.identity import llama_identity, view_identity
 from loracheck.files import sha256_of
@@ -76,6 +76,21 @@ def test_scale_and_order_of_a_stack_count(model: Path, tmp_path: Path) -> None:
     assert of_view(model, AdapterUse(one, 1.0)) != of_view(model, AdapterUse(one, 0.5))
     assert of_view(model, AdapterUse(one), AdapterUse(two)) != of_view(model, AdapterUse(two), AdapterUse(one))
     assert of_view(model, AdapterUse(one)) != of_view(model, AdapterUse(one), AdapterUse(two))
+
+
+def test_a_part_is_known_by_the_content_of_its_adapter_and_by_its_pairs(model: Path, tmp_path: Path) -> None:
+    one, copy = tmp_path / "one.gguf", tmp_path / "copy.gguf"
+    one.write_bytes(b"adapter")
+    copy.write_bytes(b"adapter")
+
+    def of_part(of: Path, *pairs: str) -> Any:
+        return of_view(model, AdapterUse(AdapterPart(of, pairs)))
+
+    assert of_part(one, "blk.0.attn_q.weight") == of_part(copy, "blk.0.attn_q.weight")
+    assert of_part(one, "blk.0.attn_q.weight") != of_part(one, "blk.1.attn_q.weight")
+    assert of_part(one, "blk.0.attn_q.weight") != of_view(model, AdapterUse(one))
+    copy.write_bytes(b"retrained")
+    assert of_part(one, "blk.0.attn_q.weight") != of_part(copy, "blk.0.attn_q.weight")
 
 
 def test_null_adapters_of_one_shape_are_the_same_whatever_the_adapter_has_learned(model: Path, tmp_path: Path) -> None:

@@ -175,7 +175,8 @@ class PartViews:
         return self._ask(view, [prompt for _, prompt in pairs])
 
     def _ask(self, view: View, prompts: Sequence[Prompt]) -> list[Completion]:
-        self._progress.stage(view.name, len(prompts))
+        if prompts:
+            self._progress.stage(view.name, len(prompts))
         completions: dict[int, Completion] = {}
         for index, completion in self._engine.answer(view, prompts):
             completions[index] = completion
