@@ -78,11 +78,14 @@ def maps(located: Located) -> list[HeatMap]:
     for way, title in (("removed", "Harm when removed"), ("alone", "Harm alone")):
         shares = {harm.part: harm.share for harm in located.found.harms if harm.way == way}
         if shares:
-            about = "Measured on bands of layers and on kinds of modules; a cell's colour is the product of its two."
-            made.append(_map(located, title, about, _guess(located, shares, way)))
+            about = (
+                "Measured on bands of layers and on kinds of modules; a cell's colour lies between those of its two."
+            )
+            made.append(_map(located, title, about, _guess(located, shares, way), hottest=1.0))
     squares = {name: located.grid.share(frozenset([name])) for name in located.grid.places}
     told = {name: (share, f"{percent(share)} of the update") for name, share in squares.items()}
-    shared = _map(located, "Share of the update", "Of the squared norm, so that the cells add up.", told)
+    about = "Of the squared norm, so that the cells add up; the darkest has the most."
+    shared = _map(located, "Share of the update", about, told, hottest=max(squares.values()) or 1.0)
     made.append(replace(shared, kind="heat neutral"))
     return made
 
@@ -97,16 +100,16 @@ def _guess(located: Located, shares: Mapping[Part, float], way: str) -> dict[str
             # Only one of its two was measured: beside the others it would seem too hot.
             guesses[name] = 0.0, f"not measured in full; {way}: {told or '–'}"
         else:
-            guesses[name] = prod(max(share, 0.0) for share in measured.values()), f"{way}: {told}"
+            heat = prod(min(max(share, 0.0), 1.0) for share in measured.values()) ** (1 / axes)
+            guesses[name] = heat, f"{way}: {told}"
     return guesses
 
 
-def _map(located: Located, title: str, about: str, told: Mapping[str, tuple[float, str]]) -> HeatMap:
+def _map(located: Located, title: str, about: str, told: Mapping[str, tuple[float, str]], *, hottest: float) -> HeatMap:
     grid, found = located.grid, located.found
     removed = found.part.mend.removed if found and found.part else frozenset[str]()
     rows = {module: number for number, module in enumerate(grid.modules)}
     columns = {layer: number for number, layer in enumerate(grid.layers)}
-    hottest = max((heat for heat, _ in told.values()), default=0.0) or 1.0
     width = 100 / len(columns)
     cells = tuple(
         Cell(
