@@ -23,7 +23,7 @@ GRID = make_grid()
         (some(GRID, [*range(6), *range(18, 24)], ["attn_q"]), "layers 0–5 and 18–23 of attn_q"),
         (
             some(GRID, range(6), ["attn_q"]) | some(GRID, range(18, 24), ["ffn_down"]),
-            "layers 0–5 of attn_q; layers 18–23 of ffn_down",
+            "layers 0–5 of attn_q plus layers 18–23 of ffn_down",
         ),
         (GRID.whole, "the whole adapter"),
     ],
@@ -35,7 +35,7 @@ def test_a_part_is_named_as_one_would(part: frozenset[str], words: str) -> None:
 def test_the_output_layer_is_named_without_a_number() -> None:
     grid = Grid({**GRID.places, "output.weight": Place(None, "output", 1.0)})
     assert grid.in_words(frozenset(["output.weight"])) == "output"
-    assert grid.in_words(some(GRID, range(20, 24)) | {"output.weight"}) == "layers 20–23; output"
+    assert grid.in_words(some(GRID, range(20, 24)) | {"output.weight"}) == "layers 20–23 plus output"
     assert grid.layers[-1] is None
 
 

@@ -94,7 +94,7 @@ def test_two_harms_apart_are_both_named(suite: Suite) -> None:
 
     located = locate(suite, engine=HarmfulEngine(apart, bears_little), budget=40)
     assert located.ending == "several_parts"
-    assert words(located) == "layer 0 of attn_q; layer 7 of ffn_down"
+    assert words(located) == "layer 0 of attn_q plus layer 7 of ffn_down"
 
 
 def test_an_adapter_that_passes_leaves_nothing_to_locate(suite: Suite) -> None:

@@ -80,15 +80,15 @@ class Grid:
         return [[layer for _, layer in run] for _, run in groupby(numbered, lambda pair: order[pair[1]] - pair[0])]
 
     def in_words(self, part: Part) -> str:
-        """Such as `layers 16–23 of ffn_down`."""
+        """Such as `layers 16–23 of ffn_down`, one for each piece that has the same layers in all its modules."""
         if part == self.whole:
             return "the whole adapter"
-        modules_by_layers: dict[Part, list[str]] = {}
+        modules_by_layers: dict[tuple[int | None, ...], list[str]] = {}
         for module in self.modules:
-            inside = frozenset(name for name in part if self.places[name].module == module)
-            if inside:
-                modules_by_layers.setdefault(frozenset(map(str, self._layers_in(inside))), []).append(module)
-        return "; ".join(self._rectangle(part, modules) for modules in modules_by_layers.values())
+            layers = tuple(self._layers_in(name for name in part if self.places[name].module == module))
+            if layers:
+                modules_by_layers.setdefault(layers, []).append(module)
+        return " plus ".join(self._rectangle(part, modules) for modules in modules_by_layers.values())
 
     def _rectangle(self, part: Part, modules: Sequence[str]) -> str:
         """A part of it that has the same layers in all these modules."""

@@ -47,6 +47,7 @@ class Located:
 
     @property
     def ending(self) -> Ending:
+        """How it came out. What lies in layers apart is several parts; an L of neighbouring layers is one."""
         if self.report.verdict in ("pass", "warn"):
             return "passed"
         if self.report.verdict != "fail":
@@ -55,14 +56,7 @@ class Located:
             return "nothing_broken"
         if not self.found.carried or self.found.part is None:
             return "spread"
-        return "part" if self.pieces == 1 else "several_parts"
-
-    @property
-    def pieces(self) -> int:
-        """In how many places of the grid the part lies: neighbouring layers, or one kind of module, are one place."""
-        if self.found is None or self.found.part is None:
-            return 0
-        return self.grid.in_words(self.found.part.mend.removed).count(";") + 1
+        return "part" if len(self.grid.runs(self.found.part.mend.removed)) == 1 else "several_parts"
 
     @property
     def broken(self) -> list[CaseReport]:

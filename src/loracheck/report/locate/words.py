@@ -175,8 +175,8 @@ def effort(located: Located) -> Iterator[str]:
         f"once and trying each alone, on all cases, takes {views:,} views and {answers:,} answers."
     )
     yield (
-        f"A trial asked {counted(broken, 'broken case')} and up to {others} others, the shortest; "
-        "parts were ranked by drift on the base's own calls."
+        f"A trial asked {counted(broken, 'broken case')}{f' and up to {others} others' if others else ''}, the "
+        "shortest; parts were ranked by drift on the base's own calls."
     )
     yield from found.untried
     yield "Not tried: parts other than bands of layers, kinds of modules and what these have in common."
