@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -321,7 +324,7 @@ def test_without_dask_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyP
 
 
 def test_each_worker_on_a_machine_with_gpus_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loracheck.cluster.gpus.count_gpus", lambda: 2)
+    monkeypatch.setattr("loracheck.cluster.plugins.count_gpus", lambda: 2)
     with local_workers(2, on_gpus=True, open_engine=ToyEngine) as pool:
         shown = pool._client.run(shown_gpus)
     assert sorted(shown.values()) == ["0", "1"]
@@ -342,3 +345,20 @@ def test_what_runs_where_is_told(tmp_path: Path, asked: Path, monkeypatch: pytes
     with sweep_store(no_cache=True) as store, local_workers(2, open_engine=ToyEngine) as pool:
         sweep(cells, store=store, cluster=pool, progress=Listening())
     assert any("127.0.0.1:" in words and "adapter.gguf, scale 0.5, adapter" in words for words in told)
+
+
+def test_ctrl_c_in_the_terminal_reaches_the_workers_too_and_they_say_nothing(tmp_path: Path) -> None:
+    env = {**os.environ, SECONDS: "0.2", "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "cluster.long_sweep", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert "adapter.gguf, scale" in process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "")

@@ -21,6 +21,7 @@ from loracheck.engine import Settings
 from loracheck.engine.child import ChildEngine
 from loracheck.errors import EngineError, InputError, LoracheckError, ModelError
 from loracheck.models.model import parts_of_model
+from loracheck.text import counted
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -92,8 +93,9 @@ class Pool:
 
     @property
     def dashboard(self) -> str | None:
-        link = self._client.dashboard_link
-        return link if link and (find_spec("bokeh") or not _is_local(self._client)) else None
+        """Dask makes up a link where there is none."""
+        has_one = "dashboard" in self._client.scheduler_info().get("services", {})
+        return self._client.dashboard_link if has_one else None
 
     # Who is there
 
@@ -104,7 +106,7 @@ class Pool:
         self._confirm_files(everybody, models)
         self.groups = _alike(everybody)
         machines = ", ".join(dict.fromkeys(who.machine for who in everybody.values()))
-        tell(f"{len(everybody)} workers on {machines}")
+        tell(f"{counted(len(everybody), 'worker')} on {machines}")
         if len(self.groups) > 1:
             tell(f"they are of {len(self.groups)} kinds, which never mix within a cell")
 
@@ -274,10 +276,6 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _is_local(client: Client) -> bool:
-    return client.cluster is not None
-
-
 @contextmanager
 def connected(address: str, open_engine: OpenEngine = ChildEngine) -> Iterator[Pool]:
     """A cluster that is there already. Certificates and the like come from Dask's own settings."""
@@ -304,6 +302,8 @@ def local_workers(count: int, *, on_gpus: bool = False, open_engine: OpenEngine 
     import dask
     from distributed import Client, LocalCluster
 
+    from loracheck.cluster.plugins import DeafToCtrlC, OneGpuEach
+
     settings = {"distributed.scheduler.allowed-failures": MOST_KILLED - 1}
     with (
         _quiet_dask(),
@@ -319,10 +319,8 @@ def local_workers(count: int, *, on_gpus: bool = False, open_engine: OpenEngine 
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
-        if one_gpu_each:
-            from loracheck.cluster.gpus import OneGpuEach
-
-            client.register_plugin(OneGpuEach())
+        for plugin in (DeafToCtrlC(), *([OneGpuEach()] if one_gpu_each else ())):
+            client.register_plugin(plugin)
         with Pool(client, open_engine) as pool:
             yield pool
 
@@ -338,7 +336,7 @@ def _quiet_dask() -> Iterator[None]:
 
 def _confirm_gpus(workers: int) -> int:
     """How many there are; InputError when workers would have to share them."""
-    from loracheck.cluster.gpus import count_gpus
+    from loracheck.cluster.plugins import count_gpus
 
     gpus = count_gpus()
     if 0 < gpus < workers:

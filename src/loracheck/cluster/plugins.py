@@ -1,9 +1,10 @@
-"""One GPU for each worker of this machine."""
+"""What the workers that we start ourselves are told first, and told again when Dask starts one anew."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 
 from distributed import Worker, WorkerPlugin
@@ -16,6 +17,15 @@ def count_gpus() -> int:
         return 0
     told = subprocess.run([tool, "-L"], capture_output=True, text=True, check=False)  # noqa: S603 - as found
     return sum(line.startswith("GPU ") for line in told.stdout.splitlines())
+
+
+class DeafToCtrlC(WorkerPlugin):  # type: ignore[misc]
+    """The terminal's signals are for the process that started the sweep, which ends its workers itself."""
+
+    name = "loracheck-deaf-to-ctrl-c"
+
+    def setup(self, worker: Worker) -> None:  # noqa: ARG002 - of Dask
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class OneGpuEach(WorkerPlugin):  # type: ignore[misc]
