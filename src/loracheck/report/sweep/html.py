@@ -52,5 +52,11 @@ def _settings(sweep: Sweep) -> list[tuple[str, str]]:
     if report is None:
         return []
     origin = report.provenance
-    told = {**origin.settings, "llama-cpp-python": origin.llama_cpp, "machine": origin.machine}
+    answering = {name for cell in sweep.cells if cell.report for name in cell.report.provenance.answered_by}
+    told = {
+        **origin.settings,
+        "llama-cpp-python": origin.llama_cpp,
+        "machine": origin.machine,
+        "answered by": ", ".join(sorted(answering)) or "this process",
+    }
     return [(name.replace("_", " "), str(value)) for name, value in told.items()]
