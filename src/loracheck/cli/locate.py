@@ -23,7 +23,10 @@ Exit codes: 0 the adapter passes, or a mended one does on all cases;
             3 engine failure, 4 the adapter has no effect, 130 interrupted."""
 
 # What only a check has: other forms of the report, and questions that are not asked here.
-_NOT_HERE = {"like", "only_plan", "fail_on", "flips", "json_file", "html_file", "markdown_file", "junit_file"}
+_NOT_HERE = {
+    "like", "only_plan", "fail_on", "verbose", "json_file", "html_file", "markdown_file", "junit_file",
+    "candidate", "quantize", "template", "drift", "flips", "trials", "temperature", "top_p", "min_p", "top_k",
+}  # fmt: skip
 
 
 @click.command(epilog=EPILOG)
