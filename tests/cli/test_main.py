@@ -23,8 +23,8 @@ HEAVY = ("numpy", "pydantic", "llama_cpp", "gguf", "rich", "jinja2", "yaml", "sq
 
 def test_the_commands_of_the_design_are_there() -> None:
     assert set(cli.commands) == {
-        "check", "sweep", "locate", "demo", "cases", "convert", "inspect", "null", "quantize", "score", "report", "diff",
-        "cache", "doctor",
+        "check", "sweep", "locate", "demo", "cases", "convert", "inspect", "null", "quantize", "score", "report",
+        "diff", "cache", "doctor",
     }  # fmt: skip
 
 
