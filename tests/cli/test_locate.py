@@ -77,6 +77,23 @@ def test_what_cannot_be_mended_ends_with_1(loracheck: Any, use_engine: Any, on: 
     assert not (tmp_path / "mended.gguf").exists()
 
 
+def test_ctrl_c_ends_with_130_says_what_is_kept_and_leaves_no_file(
+    loracheck: Any, use_engine: Any, on: list[Any], tmp_path: Path
+) -> None:
+    class StoppedInTheLastCheck(HarmfulEngine):
+        def answer(self, view: Any, prompts: Any) -> Any:
+            for answer in super().answer(view, prompts):
+                if any(str(use.source).endswith(".part") for use in view.adapters):
+                    raise KeyboardInterrupt
+                yield answer
+
+    use_engine(StoppedInTheLastCheck(in_down, lambda number: 0.5 if number % 2 else 1e9))
+    done = loracheck(*on, "--write", tmp_path / "mended.gguf", "--html", tmp_path / "where.html")
+    assert done.code == 130
+    assert "answers are kept in the store; run the same command again to go on." in done.err
+    assert not [path for path in tmp_path.iterdir() if "mended" in path.name or path.suffix == ".html"]
+
+
 def test_an_adapter_with_one_pair_is_bad_input(loracheck: Any, use_engine: Any, on: list[Any], files: Files) -> None:
     use_engine(answering())
     write_adapter(files.adapter, {name: data for name, data in lora_tensors().items() if "blk.0.attn_q" in name})

@@ -84,7 +84,7 @@ def maps(located: Located) -> list[HeatMap]:
             made.append(_map(located, title, about, _guess(located, shares, way), hottest=1.0))
     squares = {name: located.grid.share(frozenset([name])) for name in located.grid.places}
     told = {name: (share, f"{percent(share)} of the update") for name, share in squares.items()}
-    about = "Of the squared norm, so that the cells add up; the darkest has the most."
+    about = "Of the squared norm, so that the cells add up; the strongest colour has the most."
     shared = _map(located, "Share of the update", about, told, hottest=max(squares.values()) or 1.0)
     made.append(replace(shared, kind="heat neutral"))
     return made
