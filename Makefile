@@ -32,7 +32,7 @@ demo: install  ## check three real adapters: one passes, two fail
 	@$(BIN)/loracheck demo
 
 test: install lint model  ## lint, types and all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m 'not slow'
 
 unit: install  ## the tests that need no model
 	$(BIN)/python -m pytest -m 'not engine'
@@ -52,8 +52,9 @@ bench: install model  ## measure speed and memory, docs/benchmark.md (50 minutes
 docs: install  ## write the generated parts of docs/ anew
 	$(BIN)/python docs/generate.py
 
-torture: install model  ## damaged files, full disks, kills, crowds and thousands of cases (up to 30 minutes)
+torture: install model  ## damaged files, full disks, kills, crowds, thousands of cases, slow tests (up to an hour)
 	PYTHONPATH=tests $(BIN)/python -m torture
+	$(BIN)/python -m pytest -m slow
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -71,6 +71,7 @@ def test_harm_in_one_band_of_layers_is_found_there_and_mended(
     assert kept == located.grid.whole - removed(located)
 
 
+@pytest.mark.slow
 def test_harm_in_one_kind_of_module_is_found_there(locate_in: Callable[..., Located]) -> None:
     located = locate_in(lambda _, module: STRONG_KIND if module == "attn_output" else 0.0)
     assert located.ending in ("part", "several_parts")
@@ -78,6 +79,7 @@ def test_harm_in_one_kind_of_module_is_found_there(locate_in: Callable[..., Loca
     assert located.exit_code == 0
 
 
+@pytest.mark.slow
 def test_harm_that_is_spread_evenly_is_carried_by_no_single_part(locate_in: Callable[..., Located]) -> None:
     located = locate_in(lambda *_: 1.0)
     assert located.ending == "spread"
@@ -86,6 +88,7 @@ def test_harm_that_is_spread_evenly_is_carried_by_no_single_part(locate_in: Call
     assert located.found.mended is not None
 
 
+@pytest.mark.slow
 def test_of_two_separate_harms_both_are_left_out(locate_in: Callable[..., Located]) -> None:
     def two(layer: int, module: str) -> float:
         second = layer >= 22 and module == "attn_output"

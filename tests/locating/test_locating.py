@@ -286,3 +286,24 @@ def test_cases_that_are_not_asked_are_taken_to_fare_as_those_that_are(deep: File
     located = locate(make_suite(deep, 40), engine=engine)
     assert located.ending == "part"
     assert located.asked == (8, 0)
+
+
+@pytest.mark.parametrize("other", ["quantize", "models.ft.gguf"])
+def test_another_model_file_is_none_to_look_into(deep: Files, suite: Suite, other: str) -> None:
+    asking = suite.with_defaults(quantize="Q8_0")
+    if other == "models.ft.gguf":
+        ft = suite.models.ft.model_copy(update={"gguf": deep.base})
+        asking = suite.model_copy(update={"models": suite.models.model_copy(update={"ft": ft})})
+    with pytest.raises(InputError, match=rf"on the base's own file; take out {other}"):
+        locate(asking, engine=answering())
+
+
+def test_only_greedy_answers_are_asked(suite: Suite) -> None:
+    class Greedy(HarmfulEngine):
+        def answer(self, view: View, prompts: Any) -> Any:
+            assert all(prompt.attempt is None for prompt in prompts)
+            return super().answer(view, prompts)
+
+    engine = Greedy(in_down, bears_little)
+    drawn = suite.with_defaults(trials=3, temperature=0.7)
+    assert locate(drawn, engine=engine).ending == locate(suite, engine=engine).ending

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from loracheck.ask import EFFECT_TEXT, Progress, ask
 from loracheck.cases.suite import AdapterEntry, Suite
-from loracheck.checking import check, confirm_unchanged, opened
+from loracheck.checking import check, confirm_known, confirm_unchanged, opened
 from loracheck.engine import TIMEOUT, Engine
 from loracheck.engine.stored import StoredEngine
 from loracheck.errors import AdapterError, InputError
@@ -28,6 +28,9 @@ from loracheck.plan import Plan, read
 from loracheck.progress import QuietProgress
 from loracheck.results import Report
 from loracheck.store import Store
+
+# Whether a part does harm is told by greedy answers; tries at every case would cost many times as much.
+_GREEDY = {"trials": None, "temperature": None, "top_p": 1.0, "min_p": 0.0, "top_k": 0}
 
 __all__ = ["BUDGET", "LEAST_BUDGET", "Located", "locate"]
 
@@ -50,8 +53,11 @@ def locate(
     started = time.perf_counter()
     store, progress = store or Store(), progress or QuietProgress()
     _confirm_one_adapter(suite, budget)
+    suite = suite.with_defaults(**_GREEDY)
     progress.stage("loading", 0)
     plan = read(suite, store)
+    if engine is None:
+        confirm_known(plan)
     grid = grid_of(plan.adapters[-1].lora)
     _confirm_parts(plan, grid, write)
     with opened(engine, plan.settings, timeout) as source:
@@ -68,6 +74,9 @@ def locate(
 
 
 def _confirm_one_adapter(suite: Suite, budget: int) -> None:
+    if suite.models.ft.gguf or suite.defaults.quantize:
+        other = "models.ft.gguf" if suite.models.ft.gguf else "quantize"
+        raise InputError(f"locate looks into an adapter on the base's own file; take out {other}")
     if len(suite.models.ft.adapters) != 1:
         names = ", ".join(str(entry.gguf) for entry in suite.models.ft.adapters)
         raise InputError(
