@@ -282,7 +282,7 @@ def test_a_cluster_and_workers_exclude_each_other(sweep: Callable[..., Done]) ->
 def test_workers_without_dask_are_refused_before_anything_is_read(
     sweep: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loracheck.cluster.pool.find_spec", lambda _: None)
+    monkeypatch.setattr("loracheck.cluster.opening.find_spec", lambda _: None)
     done = sweep("--workers", "2")
     assert (done.code, done.out) == (2, "")
     assert "pip install 'loracheck[cluster]'" in done.err

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from cluster.toy import ToyEngine
-from loracheck.cluster.pool import local_workers
+from loracheck.cluster.opening import local_workers
 from loracheck.progress import QuietProgress
 from loracheck.sweeping.axes import build_cells
 from loracheck.sweeping.running import sweep, sweep_store

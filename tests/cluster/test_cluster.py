@@ -27,7 +27,8 @@ pytest.importorskip("distributed")
 
 from cluster.toy import CRASHING, DEADLY, KILL_ONCE, LOG, SECONDS, ToyEngine, become, quantize_with, shown_gpus
 from loracheck.cluster.engine import ClusterEngine
-from loracheck.cluster.pool import Pool, connected, local_workers
+from loracheck.cluster.opening import connected, local_workers
+from loracheck.cluster.pool import Pool
 from loracheck.cluster.tasks import ModelFile
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ def test_a_cluster_that_is_there_is_used_by_its_address(files: Files, pool: Pool
 
 
 def test_an_address_where_nobody_answers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loracheck.cluster.pool.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("loracheck.cluster.opening.CONNECT_SECONDS", 1)
     with (
         pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
         connected("tcp://127.0.0.1:9"),
@@ -318,7 +319,7 @@ def test_an_address_where_nobody_answers_is_said(monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_dask_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loracheck.cluster.pool.find_spec", lambda _: None)
+    monkeypatch.setattr("loracheck.cluster.opening.find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"a cluster takes Dask: pip install 'loracheck\[cluster\]'"), local_workers(2):
         pass
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loracheck.results import CaseReport, ProbeReport, Report
+from loracheck.sweeping.building import build
 from loracheck.sweeping.results import Figures, Sweep, SweepCell, figures_of
-from loracheck.sweeping.running import build
 from report.factory import answer, make_case, make_probe, report_of
 
 if TYPE_CHECKING:

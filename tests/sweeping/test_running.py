@@ -13,8 +13,9 @@ from loracheck.errors import EngineError, InputError, ModelError
 from loracheck.results import differences
 from loracheck.store import Store
 from loracheck.sweeping.axes import build_cells
+from loracheck.sweeping.building import build, judge_sweep_again
 from loracheck.sweeping.results import Sweep
-from loracheck.sweeping.running import build, judge_sweep_again, sweep, sweep_store
+from loracheck.sweeping.running import sweep, sweep_store
 from models.factory import lora_tensors, write_adapter, write_model
 from suite_factory import Files, call, make_case
 

@@ -105,7 +105,7 @@ def _report_shown(
 
 def _sweep_shown(shown: Sweep, form: str, limits: dict[str, float], to_screen: bool, color: bool | None) -> str | None:
     from loracheck.report.sweep.terminal import as_text, show_sweep
-    from loracheck.sweeping.running import judge_sweep_again
+    from loracheck.sweeping.building import judge_sweep_again
 
     if limits:
         shown = judge_sweep_again(shown, limits)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,13 +30,8 @@ if TYPE_CHECKING:
 Recipes: TypeAlias = Mapping[Path, tuple[Path, str]]
 """Of each quantized model, the base that it is made from, and the type."""
 
-MISSING = "a cluster takes Dask: pip install 'loracheck[cluster]'"
-
-# A task that kills as many workers is given up.
-MOST_KILLED = 3
 # How long a cluster may be without any worker that could answer.
 PATIENCE_SECONDS = 120.0
-CONNECT_SECONDS = 30
 _TICK_SECONDS = 1.0
 _MOST_RETRIES = 5
 # Results that another cell may be about to ask for.
@@ -92,10 +86,9 @@ class Pool:
         return max(1, min(each[0].cores // len(each) for each in hosts.values()))
 
     @property
-    def dashboard(self) -> str | None:
-        """Dask makes up a link where there is none."""
-        has_one = "dashboard" in self._client.scheduler_info().get("services", {})
-        return self._client.dashboard_link if has_one else None
+    def dashboard(self) -> str:
+        """A link; where bokeh is missing, the page says so."""
+        return str(self._client.dashboard_link)
 
     # Who is there
 
@@ -274,79 +267,6 @@ def _alike(everybody: Mapping[str, Who]) -> tuple[Group, ...]:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-@contextmanager
-def connected(address: str, open_engine: OpenEngine = ChildEngine) -> Iterator[Pool]:
-    """A cluster that is there already. Certificates and the like come from Dask's own settings."""
-    _confirm_dask()
-    from distributed import Client
-
-    with _quiet_dask():
-        try:
-            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise InputError(f"no Dask scheduler answers at {address}: {error}; is it running?") from None
-        with client, Pool(client, open_engine) as pool:
-            yield pool
-
-
-@contextmanager
-def local_workers(count: int, *, on_gpus: bool = False, open_engine: OpenEngine = ChildEngine) -> Iterator[Pool]:
-    """A cluster on this machine, for as long as the block is; nobody else can reach it.
-
-    Where there are several GPUs to use, each worker has one of its own.
-    """
-    _confirm_dask()
-    one_gpu_each = on_gpus and _confirm_gpus(count) > 1
-    import dask
-    from distributed import Client, LocalCluster
-
-    from loracheck.cluster.plugins import DeafToCtrlC, OneGpuEach
-
-    settings = {"distributed.scheduler.allowed-failures": MOST_KILLED - 1}
-    with (
-        _quiet_dask(),
-        dask.config.set(settings),
-        LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            # The models are in children of the workers, which Dask does not count.
-            memory_limit=0,
-            dashboard_address="127.0.0.1:0" if find_spec("bokeh") else None,
-            silence_logs=50,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        for plugin in (DeafToCtrlC(), *([OneGpuEach()] if one_gpu_each else ())):
-            client.register_plugin(plugin)
-        with Pool(client, open_engine) as pool:
-            yield pool
-
-
-@contextmanager
-def _quiet_dask() -> Iterator[None]:
-    import dask
-
-    # An adapter is larger than what Dask expects in a task, and should be.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}):
-        yield
-
-
-def _confirm_gpus(workers: int) -> int:
-    """How many there are; InputError when workers would have to share them."""
-    from loracheck.cluster.plugins import count_gpus
-
-    gpus = count_gpus()
-    if 0 < gpus < workers:
-        raise InputError(f"--workers {workers}: there are {gpus} GPUs, and each worker takes one of its own")
-    return gpus
-
-
-def _confirm_dask() -> None:
-    if find_spec("distributed") is None:
-        raise InputError(MISSING)
 
 
 def model_file(path: Path, hash_of: Callable[[Path], str], recipes: Recipes) -> ModelFile:

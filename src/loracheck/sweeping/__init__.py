@@ -1,1 +1,1 @@
-"""Sweep: many checks that share views. axes.py makes the cells, running.py checks them, results.py is the outcome."""
+"""Sweep: many checks that share views. Cells (axes.py) to plans (reading.py) to outcomes (running.py) to a Sweep."""

@@ -18,9 +18,9 @@ def open_cluster(
     if not address and not workers:
         yield None
         return
-    from loracheck.cluster.pool import connected, local_workers
+    from loracheck.cluster.opening import connected, local_workers
 
     with connected(address) if address else local_workers(workers or 1, on_gpus=gpu_layers != 0) as pool:
-        if tell and pool.dashboard:
+        if tell:
             tell(f"dashboard: {pool.dashboard}")
         yield pool

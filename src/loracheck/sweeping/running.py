@@ -6,30 +6,28 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from loracheck.ask import EFFECT_TEXT, Progress, ask
-from loracheck.checking import about_quantizing, candidate, confirm_known, confirm_unchanged, opened
+from loracheck.checking import about_quantizing, confirm_unchanged, opened
 from loracheck.engine import TIMEOUT, Engine, Settings, View
 from loracheck.engine.stored import StoredEngine
-from loracheck.errors import EngineError, InputError, LoracheckError, NoEffectError
-from loracheck.judge import judge, judge_again
-from loracheck.plan import Plan, engine_settings, read
+from loracheck.errors import EngineError, LoracheckError, NoEffectError
+from loracheck.judge import judge
+from loracheck.plan import Plan, engine_settings
 from loracheck.progress import QuietProgress
 from loracheck.results import Report, Verdict
 from loracheck.store import Store, user_store
 from loracheck.sweeping.axes import Cell
-from loracheck.sweeping.findings import curves_of, findings_of
-from loracheck.sweeping.results import Figures, Sweep, SweepCell, figures_of, worst
+from loracheck.sweeping.building import build
+from loracheck.sweeping.reading import Quantizing, Reading, Tell, raise_what_all_share
+from loracheck.sweeping.results import Figures, Sweep, SweepCell, figures_of
 
 if TYPE_CHECKING:
     from loracheck.cluster.engine import ClusterEngine
     from loracheck.cluster.pool import Pool
-
-Tell: TypeAlias = "Callable[[str], None] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +58,11 @@ def sweep(
     started = time.perf_counter()
     progress = progress or QuietProgress()
     progress.stage("reading", 0)
-    reading = _Reading(store, is_llama_cpp=engine is None and cluster is None)
+    reading = Reading(store, is_llama_cpp=engine is None and cluster is None)
     plans = [reading.plan(cell) for cell in cells]
     raise_what_all_share(plans)
     with ExitStack() as made:
-        quantizing = _Quantizing(made, store, timeout, tell, no_cache=no_cache)
+        quantizing = Quantizing(made, store, timeout, tell, no_cache=no_cache)
         plans = [reading.with_candidate(*each, quantizing) for each in zip(cells, plans, strict=True)]
         asking = _Asking(cells, plans, store)
         settings = engine_settings(cells[0].suite.defaults)
@@ -91,94 +89,6 @@ def sweep_store(*, no_cache: bool) -> Iterator[Store]:
         return
     with TemporaryDirectory(prefix="loracheck-") as folder, Store(Path(folder) / "answers.sqlite") as store:
         yield store
-
-
-def build(cells: Sequence[SweepCell], timing: dict[str, float], warnings: Sequence[str] = ()) -> Sweep:
-    """The sweep that these cells make."""
-    drawn = tuple(_at_the_bases_values(cell, cells) for cell in cells)
-    curves = tuple(curves_of(drawn))
-    return Sweep(
-        loracheck_version=version("loracheck"),
-        verdict=worst(drawn),
-        findings=tuple(findings_of(drawn, curves)),
-        cells=drawn,
-        curves=curves,
-        warnings=(*_shared_warnings(drawn), *warnings),
-        timing=timing,
-    )
-
-
-def judge_sweep_again(sweep: Sweep, limits: dict[str, float]) -> Sweep:
-    """The sweep that other limits would have given."""
-    cells = [
-        cell.model_copy(update={"report": again, "verdict": again.verdict, "figures": figures_of(again)})
-        if cell.report and (again := judge_again(cell.report, limits))
-        else cell
-        for cell in sweep.cells
-    ]
-    return build(cells, sweep.timing)
-
-
-# Reading
-
-
-class _Reading:
-    """The plan of each cell, or what is wrong with it."""
-
-    def __init__(self, store: Store, *, is_llama_cpp: bool) -> None:
-        self._store, self._is_llama_cpp = store, is_llama_cpp
-
-    def plan(self, cell: Cell, quantized: Path | None = None) -> Plan | LoracheckError:
-        try:
-            plan = read(cell.suite, self._store, quantized)
-            if self._is_llama_cpp:
-                confirm_known(plan)
-        except LoracheckError as error:
-            return error
-        return plan
-
-    def with_candidate(self, cell: Cell, plan: Plan | LoracheckError, quantizing: _Quantizing) -> Plan | LoracheckError:
-        """The plan with the quantized model in it, where the cell asks for one: that is made now."""
-        if cell.quantization is None or isinstance(plan, LoracheckError):
-            return plan
-        quantized = quantizing.file(cell)
-        return self.plan(cell, quantized) if isinstance(quantized, Path) else quantized
-
-
-class _Quantizing:
-    """Quantized models, each made once and there until the sweep is over."""
-
-    def __init__(self, made: ExitStack, store: Store, timeout: float, tell: Tell, *, no_cache: bool) -> None:
-        self._made, self._store, self._timeout, self._tell, self._no_cache = made, store, timeout, tell, no_cache
-        self._files: dict[tuple[Path, str | None], Path | LoracheckError] = {}
-
-    def file(self, cell: Cell) -> Path | LoracheckError:
-        key = (cell.suite.models.base.gguf, cell.quantization)
-        if key not in self._files:
-            making = candidate(cell.suite, self._store, self._timeout, self._tell, no_cache=self._no_cache)
-            try:
-                path = self._made.enter_context(making)
-            except LoracheckError as error:
-                self._files[key] = error
-            else:
-                assert path is not None
-                self._files[key] = path
-        return self._files[key]
-
-    @property
-    def recipes(self) -> dict[Path, tuple[Path, str]]:
-        """How each quantized file is made."""
-        made = ((path, base, kind) for (base, kind), path in self._files.items() if isinstance(path, Path) and kind)
-        return {path: (base, kind) for path, base, kind in made}
-
-
-def raise_what_all_share(results: Sequence[object]) -> None:
-    """When no cell can be checked because of its input, there is no sweep to show."""
-    errors = [result for result in results if isinstance(result, InputError)]
-    if len(errors) < len(results):
-        return
-    messages = list(dict.fromkeys(map(str, errors)))
-    raise errors[0] if len(messages) == 1 else InputError("\n".join(messages[:10]))
 
 
 # Asking
@@ -304,21 +214,6 @@ def _swept(cell: Cell, outcome: Outcome) -> SweepCell:
         figures=figures_of(report) if report else Figures(),
         report=report,
     )
-
-
-def _at_the_bases_values(cell: SweepCell, cells: Sequence[SweepCell]) -> SweepCell:
-    """A cell without effect is drawn where its base is."""
-    if cell.has_effect:
-        return cell
-    beside = next((other.figures for other in cells if other.base == cell.base and other.report), Figures())
-    return cell.model_copy(update={"figures": beside.of_base()})
-
-
-def _shared_warnings(cells: Sequence[SweepCell]) -> Iterator[str]:
-    reports = [cell.report for cell in cells if cell.report]
-    for warning in reports[0].warnings if reports else ():
-        if all(warning in report.warnings for report in reports):
-            yield warning
 
 
 def _timing(cells: Sequence[SweepCell], seconds: float) -> dict[str, float]:

@@ -12,8 +12,8 @@ from loracheck.report.sweep.markdown import render as to_markdown
 from loracheck.report.sweep.plots import charts, heat, heat_tables
 from loracheck.report.sweep.table import troubles
 from loracheck.report.sweep.terminal import as_text
+from loracheck.sweeping.building import build
 from loracheck.sweeping.results import Sweep, SweepCell
-from loracheck.sweeping.running import build
 from report.test_html import HOSTILE, Page
 from sweeping.test_findings import along_scales, cell, checkpoints
 
