@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import Any
 from distributed import get_worker
 from distributed.worker import Worker
 
-from loracheck.cluster.tasks import Carried, ModelFile, OtherEngineError, Task
+from loracheck.cluster.tasks import BEGUN, Carried, ModelFile, OtherEngineError, Task
 from loracheck.engine import AdapterPart, AdapterUse, Engine, View
 from loracheck.errors import InputError, ModelError
 from loracheck.files import write_atomically
@@ -23,6 +24,8 @@ from loracheck.quantized import quantized
 from loracheck.store import Store, store_path
 
 _ATTRIBUTE = "loracheck_desk"
+# Dask sends what workers have to tell every few milliseconds.
+_SENT_SECONDS = 0.05
 
 
 class NotWantedError(Exception):
@@ -46,6 +49,9 @@ class Desk:
     def at_work(self, task: Task, contents: Sequence[bytes]) -> Iterator[tuple[Engine, View]]:
         """The engine, and the view of the task with the files that are here."""
         with self._lock:
+            self._worker.log_event(BEGUN, self._worker.get_current_task())
+            # Should this task be the death of us, the scheduler is to know which it was.
+            time.sleep(_SENT_SECONDS)
             engine = self._engine_for(task)
             adapters = tuple(
                 self._adapter(carried, content) for carried, content in zip(task.adapters, contents, strict=True)

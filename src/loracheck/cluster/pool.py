@@ -60,6 +60,7 @@ class Pool:
         self.open_engine = open_engine
         self._lock = Lock()
         self._pending: dict[str, tuple[Future[Any], str]] = {}
+        self._handles: dict[str, Future[tasks.ModelOnWorker]] = {}
         self._kept: OrderedDict[str, Done] = OrderedDict()
         self._stopped = False
         self.settings, self.timeout = Settings(), 0.0
@@ -177,26 +178,27 @@ class Pool:
         workers = None
         if len(self.groups) > 1:
             workers = [worker for group in self.groups if group.digest == task.digest for worker in group.workers]
-        size = task.model.size
-        model = self._client.submit(
-            tasks.model_on_worker,
-            task.model,
-            size,
-            key=f"loracheck-model-{_digest(repr(task.model))}-{task.digest[:12]}",
-            workers=workers,
-        )
         future = self._client.submit(
-            getattr(tasks, what), model, task, question, *contents, key=key, workers=workers, pure=True
+            getattr(tasks, what), self._handle(task, workers), task, question, *contents, key=key, workers=workers
         )
         with self._lock:
             self._pending[key] = future, words
         return future
 
+    def _handle(self, task: Task, workers: list[str] | None) -> Future[tasks.ModelOnWorker]:
+        """Kept until the pool is closed: what Dask knows of who has a model, it knows by this."""
+        key = f"loracheck-model-{_digest(repr(task.model))}-{task.digest[:12]}"
+        with self._lock:
+            if key not in self._handles:
+                made = self._client.submit(tasks.model_on_worker, task.model, task.model.size, key=key, workers=workers)
+                self._handles[key] = made
+            return self._handles[key]
+
     def _wait(self, future: Future[Done]) -> Done:
         from distributed import CancelledError, KilledWorker
         from distributed import TimeoutError as NotYet
 
-        alone_since: float | None = None
+        tries, alone_since = _MOST_RETRIES, None
         while True:
             try:
                 done: Done = future.result(timeout=_TICK_SECONDS)
@@ -208,14 +210,23 @@ class Pool:
                 if alone_since and time.monotonic() - alone_since > PATIENCE_SECONDS:
                     raise EngineError(f"the cluster has had no worker for {PATIENCE_SECONDS:.0f} s") from None
             except KilledWorker as killed:
-                raise EngineError(
-                    f"{self._words(future)} took down {killed.allowed_failures + 1} workers, one after the other, "
-                    f"the last one {killed.last_worker.address}"
-                ) from None
+                if self._begun(str(killed.task)) > killed.allowed_failures or not tries:
+                    raise EngineError(
+                        f"{self._words(future)} took down {killed.allowed_failures + 1} workers, one after the other, "
+                        f"the last one {killed.last_worker.address}"
+                    ) from None
+                tries -= 1
+                with self._lock:
+                    if future.status == "error":
+                        future.retry()
             except CancelledError:
                 if self._stopped:
                     raise KeyboardInterrupt from None
                 raise EngineError("the cluster dropped the task; was it restarted?") from None
+
+    def _begun(self, key: str) -> int:
+        """How often a worker set to work on it. Dask blames a worker's death on all that was waiting there too."""
+        return sum(begun == key for _, begun in self._client.get_events(tasks.BEGUN))
 
     def _words(self, future: Future[Any]) -> str:
         return self._pending.get(str(future.key), (None, "a task"))[1]

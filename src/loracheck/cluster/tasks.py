@@ -15,6 +15,9 @@ from loracheck.engine import AdapterPart, Completion, Engine, Fingerprint, NullA
 if TYPE_CHECKING:
     from distributed import Worker
 
+BEGUN = "loracheck-begun"
+"""Where Dask keeps the keys of the tasks that workers set to work on."""
+
 OpenEngine: TypeAlias = Callable[..., Engine]
 """Called with the settings and a `timeout`; a worker imports it by its name."""
 
