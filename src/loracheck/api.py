@@ -234,6 +234,8 @@ def locate(
     tools: Tools | None = None,
     budget: int = locating.BUDGET,
     write: AnyPath | None = None,
+    cluster: str | None = None,
+    workers: int | None = None,
     timeout: float = TIMEOUT,
     cache: bool = True,
     progress: bool = True,
@@ -243,16 +245,29 @@ def locate(
     """Find which layers and modules of an adapter break tool calling, and what is left without them.
 
     It begins with a check, and takes what `check` does. `budget` is how many views of parts are tried at the most;
-    `write` names a file for a mended adapter, which is written only if it passes on all cases.
+    `write` names a file for a mended adapter, which is written only if it passes on all cases. `cluster` and `workers`
+    are those of `sweep`.
     """
     built = build_suite(
         suite, base=base, adapter=adapter, base_adapter=base_adapter, cases=cases, tools=tools, **settings
     )
     mended = None if write is None else Path(write).expanduser()
-    with user_store(no_cache=not cache) as store, notebook_or_terminal_progress(quiet=not progress) as bar:
-        located = locating.locate(
-            built, budget=budget, write=mended, engine=engine, store=store, progress=bar, timeout=timeout
-        )
+    if cluster and workers:
+        raise InputError("cluster and workers exclude each other")
+    with open_cluster(cluster, workers, built.defaults.gpu_layers, tell=None) as pool:
+        if pool and settings.get("threads") is None:
+            built = built.with_defaults(threads=pool.threads)
+        with user_store(no_cache=not cache) as store, notebook_or_terminal_progress(quiet=not progress) as bar:
+            located = locating.locate(
+                built,
+                budget=budget,
+                write=mended,
+                engine=engine,
+                store=store,
+                progress=bar,
+                timeout=timeout,
+                cluster=pool,
+            )
     return Located(**{field.name: getattr(located, field.name) for field in fields(located)})
 
 

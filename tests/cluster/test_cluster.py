@@ -16,8 +16,10 @@ import pytest
 from loracheck.engine import AdapterUse, Prompt, Settings, View
 from loracheck.errors import InputError, ModelError
 from loracheck.files import sha256_of
+from loracheck.locating import locate
 from loracheck.progress import QuietProgress
 from loracheck.store import Store
+from loracheck.suites import build_suite
 from loracheck.sweeping.axes import build_cells
 from loracheck.sweeping.running import sweep, sweep_store
 from models.factory import lora_tensors, write_adapter, write_model
@@ -364,3 +366,14 @@ def test_ctrl_c_in_the_terminal_reaches_the_workers_too_and_they_say_nothing(tmp
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, "")
+
+
+def test_a_search_on_two_workers_finds_what_it_finds_here(files: Files, pool: Pool, asked: Path) -> None:
+    suite = build_suite(base=files.base, adapter=files.adapter, cases=CASES[:8], null=False)
+    there = locate(suite, cluster=pool)
+    assert times(asked), "the workers answered"
+    here = locate(suite, engine=ToyEngine(Settings(threads=suite.defaults.threads), timeout=1))
+    assert there.ending == here.ending == "spread"
+    assert there.found
+    assert here.found
+    assert there.found.scale == here.found.scale == 0.5

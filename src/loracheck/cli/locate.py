@@ -35,6 +35,8 @@ _NOT_HERE = {
 @click.option("--json", "json_file", type=OUTPUT, help="Write everything that was found here.")
 @click.option("--html", "html_file", type=OUTPUT, help="Write a page for the browser.")
 @click.option("--markdown", "markdown_file", type=OUTPUT, help="Write a summary for a pull request.")
+@click.option("--cluster", metavar="ADDRESS", help="Let a Dask cluster answer, such as tcp://host:8786.")
+@click.option("--workers", type=click.IntRange(1, 512), help="Start this many workers here, for this search.")
 @click.pass_context
 def locate(
     ctx: click.Context,
@@ -50,6 +52,8 @@ def locate(
     json_file: Path | None,
     html_file: Path | None,
     markdown_file: Path | None,
+    cluster: str | None,
+    workers: int | None,
     color: bool | None,
     null_runs: int | None,
     no_null: bool,
@@ -69,7 +73,10 @@ def locate(
     from loracheck.report.locate.terminal import show_located
     from loracheck.store import user_store
     from loracheck.suites import build_suite
+    from loracheck.sweeping.clusters import open_cluster
 
+    if cluster and workers:
+        raise click.UsageError("--cluster and --workers exclude each other")
     if no_null and null_runs:
         raise click.UsageError("--no-null and --null-runs exclude each other")
     if not (suite or (base and adapters)):
@@ -79,22 +86,34 @@ def locate(
         # Said before the work, not after it.
         if path is not None and not path.absolute().parent.is_dir():
             raise click.UsageError(f"--{form} {path}: the folder does not exist")
-    with user_store(no_cache=no_cache) as store, progress(quiet=quiet) as bar:
-        work = build_suite(
-            suite,
-            base=base,
-            adapter=adapters,
-            base_adapter=base_adapters,
-            cases=cases_file,
-            tools=tools_file,
-            null_runs=null_runs,
-            null=not no_null,
-            tell=partial(click.echo, err=True),
-            **defaults,
-        )
-        located = located_by(
-            work, budget=budget, write=mended_file, engine=ctx.obj, progress=bar, store=store, timeout=timeout
-        )
+    tell = partial(click.echo, err=True)
+    work = build_suite(
+        suite,
+        base=base,
+        adapter=adapters,
+        base_adapter=base_adapters,
+        cases=cases_file,
+        tools=tools_file,
+        null_runs=null_runs,
+        null=not no_null,
+        tell=tell,
+        **defaults,
+    )
+    gpu_layers = work.defaults.gpu_layers
+    with open_cluster(cluster, workers, gpu_layers, tell=None if quiet else tell) as pool:
+        if pool and defaults["threads"] is None:
+            work = work.with_defaults(threads=pool.threads)
+        with user_store(no_cache=no_cache) as store, progress(quiet=quiet) as bar:
+            located = located_by(
+                work,
+                budget=budget,
+                write=mended_file,
+                engine=ctx.obj,
+                progress=bar,
+                store=store,
+                timeout=timeout,
+                cluster=pool,
+            )
     for form, path in files.items():
         if path is not None:
             write_text(path, render(located, form))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loracheck.cluster.pool import Group, Pool, Recipes, model_file
 from loracheck.cluster.tasks import Carried, Done, Task, Who
-from loracheck.engine import AdapterUse, Completion, Fingerprint, Identity, NullAdapter, Prompt, View
+from loracheck.engine import AdapterUse, Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, View
 from loracheck.engine.identity import llama_identity, view_identity
 
 if TYPE_CHECKING:
@@ -101,6 +101,16 @@ class ClusterEngine:
         if path not in self._carried:
             self._carried[path] = self._open.enter_context(self._pool.carrying(path, sha256))
         return Carried(sha256, use.scale, None if isinstance(use.source, Path) else use.source)
+
+
+@contextmanager
+def one_engine(
+    pool: Pool, settings: Settings, timeout: float, model: Path, hash_of: Callable[[Path], str], what_for: str
+) -> Iterator[ClusterEngine]:
+    """The workers that compute alike, the most there are, for work that is not made of cells."""
+    pool.meet(settings, timeout, [model_file(model, hash_of, {})], lambda _: None)
+    with ClusterEngine(pool, pool.groups[0], hash_of, {}, what_for) as engine:
+        yield engine
 
 
 def _file_of(use: AdapterUse) -> Path:

@@ -6,9 +6,11 @@ It has no engine loop of its own: every view is asked through the store, so a ru
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from loracheck.ask import EFFECT_TEXT, Progress, ask
 from loracheck.cases.suite import AdapterEntry, Suite
@@ -29,6 +31,9 @@ from loracheck.progress import QuietProgress
 from loracheck.results import Report
 from loracheck.store import Store
 
+if TYPE_CHECKING:
+    from loracheck.cluster.pool import Pool
+
 # Whether a part does harm is told by greedy answers; tries at every case would cost many times as much.
 _GREEDY = {"trials": None, "temperature": None, "top_p": 1.0, "min_p": 0.0, "top_k": 0}
 
@@ -44,11 +49,12 @@ def locate(
     store: Store | None = None,
     progress: Progress | None = None,
     timeout: float = TIMEOUT,
+    cluster: Pool | None = None,
 ) -> Located:
     """Find the part of the suite's adapter that breaks tool calling, with at most `budget` views beside the check.
 
     `write` names the file for a mended adapter, which is written when it passes the same check as the adapter did. A
-    given engine stays open.
+    given engine stays open. A `cluster` answers instead of us.
     """
     started = time.perf_counter()
     store, progress = store or Store(), progress or QuietProgress()
@@ -56,11 +62,11 @@ def locate(
     suite = suite.with_defaults(**_GREEDY)
     progress.stage("loading", 0)
     plan = read(suite, store)
-    if engine is None:
+    if engine is None and cluster is None:
         confirm_known(plan)
     grid = grid_of(plan.adapters[-1].lora)
     _confirm_parts(plan, grid, write)
-    with opened(engine, plan.settings, timeout) as source:
+    with _opened(engine, cluster, plan, store, timeout) as source:
         asked = StoredEngine(store, source)
         answers = ask(plan, asked, progress)
         checked = Checked(plan, answers, _with_warnings(judge(plan, answers), store))
@@ -71,6 +77,19 @@ def locate(
             writing = _write(write, suite, checked, grid, mend, source, store, progress)
             located = replace(located, writing=writing)
     return replace(located, seconds=time.perf_counter() - started)
+
+
+@contextmanager
+def _opened(engine: Engine | None, cluster: Pool | None, plan: Plan, store: Store, timeout: float) -> Iterator[Engine]:
+    if cluster is None:
+        with opened(engine, plan.settings, timeout) as source:
+            yield source
+        return
+    # Only where there is a cluster, there is Dask.
+    from loracheck.cluster.engine import one_engine
+
+    with one_engine(cluster, plan.settings, timeout, plan.views.base.model, store.sha256_of, "locate") as pooled:
+        yield pooled
 
 
 def _confirm_one_adapter(suite: Suite, budget: int) -> None:
