@@ -67,6 +67,7 @@ def test_an_adapter_too_weak_to_change_anything_passes_with_no_option_given(
     assert probe.comparison.paired.validity.mcnemar_p == 1
 
 
+@pytest.mark.slow
 def test_noise_strong_enough_to_destroy_the_model_fails_beyond_doubt(
     run: Callable[[Suite], Report], qwen_model: Path, tmp_path: Path
 ) -> None:
@@ -95,6 +96,7 @@ def test_the_adapters_of_the_demo_get_the_verdicts_they_were_made_for(
         assert {case.ft.dialect for case in probe.cases} == {"pythonic"}, "it gave up the way its base writes calls"
 
 
+@pytest.mark.slow
 def test_a_harmless_adapter_abstains_where_its_base_does(
     run: Callable[[Suite], Report], qwen_model: Path, tmp_path: Path
 ) -> None:

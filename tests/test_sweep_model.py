@@ -36,6 +36,7 @@ def sweep(**axes: Any) -> Sweep:
     return loracheck.sweep(**{**given, "max_new_tokens": 48, **axes})
 
 
+@pytest.mark.slow
 def test_renamer_on_toolcaller_does_more_harm_the_larger_its_scale() -> None:
     found = sweep(scale=[0, 0.25, 0.5, 0.75, 1.0])
     wrong = [cell.figures.wrong_names for cell in found.cells]
@@ -156,6 +157,7 @@ def test_two_workers_give_the_same_report_but_for_timing(here: dict[str, Any], t
     assert without_machines(tmp_path / "there.json") == here
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(here: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     command = three_by_two(tmp_path, "killed.json", "--workers", "2")

@@ -58,6 +58,7 @@ def removed(located: Located) -> frozenset[str]:
     return located.found.part.mend.removed
 
 
+@pytest.mark.slow
 def test_harm_in_one_band_of_layers_is_found_there_and_mended(
     locate_in: Callable[..., Located], tmp_path: Path
 ) -> None:

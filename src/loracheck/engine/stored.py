@@ -59,11 +59,12 @@ class StoredEngine:
             return
         for place, completion in self._engine.answer(view, [prompt for _, prompt in missing]):
             index, prompt = missing[place]
-            # Kept before anybody sees it, one by one: whoever kills this process loses what is in flight, no more.
-            self._keep("answer", abouts[index], asdict(replace(completion, trace=None)))
+            # Kept before anybody sees it, one by one: whoever kills this process loses what is in flight, no more. The
+            # trace first, for an answer that lacks it is asked again.
             if _asks_for_trace(prompt, completion):
                 trace = completion.trace and asdict(completion.trace)
                 self._keep("trace", {**abouts[index], "follow": _followed(prompt)}, {"trace": trace})
+            self._keep("answer", abouts[index], asdict(replace(completion, trace=None)))
             yield index, completion
 
     def fingerprint(self, view: View, text: str) -> Fingerprint:
