@@ -362,10 +362,22 @@ def test_ctrl_c_in_the_terminal_reaches_the_workers_too_and_they_say_nothing(tmp
         start_new_session=True,
     ) as process:
         assert process.stdout is not None
-        assert "adapter.gguf, scale" in process.stdout.readline()
-        os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        try:
+            assert "adapter.gguf, scale" in process.stdout.readline()
+            os.killpg(process.pid, signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        finally:
+            # One that hangs must not keep the test from ending.
+            process.kill()
     assert (process.returncode, said) == (130, "")
+
+
+def test_nothing_is_asked_of_a_pool_that_was_stopped(files: Files, asked: Path) -> None:
+    with local_workers(1, open_engine=ToyEngine) as pool:
+        pool.stop()
+        with pytest.raises(KeyboardInterrupt):
+            run(files, pool)
+    assert not times(asked)
 
 
 def test_a_search_on_two_workers_finds_what_it_finds_here(files: Files, pool: Pool, asked: Path) -> None:

@@ -156,6 +156,7 @@ class Pool:
         """`what` is the function of tasks.py. The same key is the same work, which is done once."""
         key = f"loracheck-{what}-{key}"
         for _ in range(_MOST_RETRIES):
+            self._confirm_going_on()
             with self._lock:
                 if key in self._kept:
                     return self._kept[key]
@@ -204,6 +205,8 @@ class Pool:
                 done: Done = future.result(timeout=_TICK_SECONDS)
                 return done
             except NotYet:
+                # It may have been submitted while the others were being cancelled.
+                self._confirm_going_on()
                 if self._client.status != "running":
                     raise EngineError("the connection to the cluster was lost") from None
                 alone_since = (alone_since or time.monotonic()) if not self._client.nthreads() else None
@@ -220,9 +223,12 @@ class Pool:
                     if future.status == "error":
                         future.retry()
             except CancelledError:
-                if self._stopped:
-                    raise KeyboardInterrupt from None
+                self._confirm_going_on()
                 raise EngineError("the cluster dropped the task; was it restarted?") from None
+
+    def _confirm_going_on(self) -> None:
+        if self._stopped:
+            raise KeyboardInterrupt
 
     def _begun(self, key: str) -> int:
         """How often a worker set to work on it. Dask blames a worker's death on all that was waiting there too."""
