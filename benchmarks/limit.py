@@ -10,9 +10,9 @@ from pathlib import Path
 from loracheck.engine import Completion, Engine, Fingerprint, Identity, Prompt, View
 
 Needed = dict[str, dict[str, int]]
-"""Tokens by view, `bare` or `adapter`, and by what is done with them: `read` in blocks or `written` one by one."""
+"""Tokens by view, `bare` or `adapter`, and by what is done with them: `read` in batches or `written` one by one."""
 Rates = dict[str, dict[str, dict[str, float]]]
-"""Tokens a second, by the same, and then by the size of a block or the width of a step."""
+"""Tokens a second, by the same, and then by the size of a batch or the width of a step."""
 
 
 def limit_seconds(needed: Needed, rates: Rates) -> float:

@@ -110,7 +110,7 @@ class Page:
 
 def _rates_head(rates: Rates) -> Iterator[str]:
     yield "tokens a second"
-    yield from (f"read in blocks of {block}" for block in rates["bare"]["read"])
+    yield from (f"read {batch} at once" for batch in rates["bare"]["read"])
     yield from (f"steps of {width}" for width in rates["bare"]["written"])
 
 

@@ -11,14 +11,13 @@ from typing import Any
 from contender import tell
 
 from loracheck.cases.suite import default_threads
-from loracheck.engine import llama_context
 from loracheck.engine.llama_context import LlamaContext
 from loracheck.engine.native import capture_log, last_words, llama_cpp
 from loracheck.engine.rows import Rows
 
 PROMPT = tuple(range(100, 612))
 """512 tokens; which ones makes no difference to the time."""
-BLOCKS = (64, 512)
+BATCHES = (64, 256, 512)
 WIDTHS = (1, 2, 4, 8, 12, 16, 24, 32)
 READS, STEPS = 2, 6
 """How often each is tried; the fastest counts, as nothing but the machine itself is to be in the way."""
@@ -33,22 +32,28 @@ def fastest(tries: int, work: Callable[[int], object]) -> float:
     return min(seconds)
 
 
-def opened(model: Any, adapters: list[Any], n_ctx: int, width: int) -> LlamaContext:
-    n_vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
-    ctx = LlamaContext(model, n_vocab, n_ctx, width, Rows(width, width), default_threads(), lambda: None)
+def opened(model: Any, adapters: list[Any], n_ctx: int, width: int, most: int) -> LlamaContext:
+    ctx = LlamaContext(
+        model,
+        llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model)),
+        n_ctx=n_ctx,
+        width=width,
+        rows=Rows(width, width),
+        most=most,
+        threads=default_threads(),
+        tick=lambda: None,
+    )
     ctx.set_adapters(adapters, [1.0] * len(adapters))
     return ctx
 
 
-def reading_rate(model: Any, adapters: list[Any], block: int) -> float:
-    # A context takes blocks of this size at most.
-    llama_context.BLOCK = block
-    ctx = opened(model, adapters, len(PROMPT), width=1)
+def reading_rate(model: Any, adapters: list[Any], batch: int) -> float:
+    ctx = opened(model, adapters, len(PROMPT), width=1, most=batch)
 
     def read(_: int) -> None:
         ctx.clear()
-        for start in range(0, len(PROMPT), block):
-            ctx.read(0, PROMPT, start, start + block)
+        for start in range(0, len(PROMPT), batch):
+            ctx.read(0, PROMPT, start, start + batch)
 
     seconds = fastest(READS, read)
     ctx.close()
@@ -56,7 +61,7 @@ def reading_rate(model: Any, adapters: list[Any], block: int) -> float:
 
 
 def writing_rate(model: Any, adapters: list[Any], width: int) -> float:
-    ctx = opened(model, adapters, n_ctx=256, width=width)
+    ctx = opened(model, adapters, n_ctx=256, width=width, most=width)
     seconds = fastest(STEPS, lambda place: ctx.step(PROMPT[:width], [place] * width))
     ctx.close()
     return width / seconds
@@ -73,7 +78,7 @@ def main() -> None:
     tell(
         **{
             view: {
-                "read": {block: reading_rate(model, adapters, block) for block in BLOCKS},
+                "read": {batch: reading_rate(model, adapters, batch) for batch in BATCHES},
                 "written": {width: writing_rate(model, adapters, width) for width in WIDTHS},
             }
             for view, adapters in (("bare", []), ("adapter", [adapter]))

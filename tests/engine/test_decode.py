@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.toy_context import BLOCK, END, N_VOCAB, ToyContext, answer_alone, logits_after
+from engine.toy_context import BLOCK, END, IN_BLOCKS, N_VOCAB, ToyContext, answer_alone, logits_after
 from loracheck.engine import Sampling, Try
-from loracheck.engine.decode import Finished, Followed, Job, decode_greedy
+from loracheck.engine.cuts import BetweenTiles
+from loracheck.engine.decode import Finished, Followed, Job
+from loracheck.engine.decode import decode as decode_jobs
 from loracheck.engine.rows import Rows
 from loracheck.engine.sampling import sampler
 from loracheck.engine.trace import expectation
@@ -30,9 +32,11 @@ def make_jobs(prompts: Sequence[Sequence[int]], limit: int = 12) -> list[Job]:
     return [Job(index, f"case{index}", tuple(prompt), limit) for index, prompt in enumerate(prompts)]
 
 
-def decode(ctx: ToyContext, jobs: Sequence[Job], *, share: bool = True, end: int = END) -> Answers:
+def decode(
+    ctx: ToyContext, jobs: Sequence[Job], *, share: bool = True, end: int = END, tiles: BetweenTiles | None = None
+) -> Answers:
     answers: Answers = {}
-    for done in decode_greedy(ctx, jobs, lambda token: token == end, BLOCK, share=share):
+    for done in decode_jobs(ctx, jobs, lambda token: token == end, tiles or IN_BLOCKS, share=share):
         assert done.job.index not in answers
         answers[done.job.index] = (done.tokens, done.truncated)
     return answers
@@ -60,6 +64,40 @@ def test_every_answer_is_the_one_its_prompt_gets_alone(
     ctx, jobs = ToyContext(width, n_ctx=40, rows=rows), make_jobs(prompts)
     assert decode(ctx, jobs, share=share) == alone(ctx, jobs)
     assert all(not held for held in ctx.streams[:width])
+
+
+tile_rules = st.builds(
+    BetweenTiles,
+    st.sampled_from([Rows(2, 1), Rows(4, 2), Rows(6, 3)]),
+    st.sampled_from([12, 18, 60]),
+    st.integers(6, 9),
+)
+
+
+@given(prompt_sets(), st.integers(1, 9), tile_rules, st.booleans())
+def test_every_answer_is_the_one_its_prompt_gets_alone_when_it_is_cut_between_tiles(
+    prompts: list[list[int]], width: int, tiles: BetweenTiles, share: bool
+) -> None:
+    ctx, jobs = ToyContext(width, n_ctx=40, tiles=tiles), make_jobs(prompts)
+    assert decode(ctx, jobs, share=share, tiles=tiles) == alone(ctx, jobs)
+    assert all(not held for held in ctx.streams[:width])
+
+
+def test_between_tiles_all_that_prompts_have_in_common_is_read_once() -> None:
+    tiles = BetweenTiles(Rows(4, 2), most=64, worth=4)
+    common = (1, 2, 3, 4, 5, 1, 2, 3, 4, 5)
+    prompts = [(*common, number, number, 0, 1) for number in range(5)]
+    ctx = ToyContext(tiles=tiles)
+    assert decode(ctx, make_jobs(prompts), tiles=tiles) == alone(ctx, make_jobs(prompts))
+    assert ctx.prompt_tokens_read == len(common) + 5 * 4
+
+
+def test_what_is_hardly_worth_a_batch_is_not_shared() -> None:
+    tiles = BetweenTiles(Rows(2, 1), most=64, worth=11)
+    prompts = [((1,) * 10 + (number, number)) for number in range(4)]
+    ctx = ToyContext(tiles=tiles)
+    assert decode(ctx, make_jobs(prompts), tiles=tiles) == alone(ctx, make_jobs(prompts))
+    assert ctx.prompt_tokens_read == 4 * 12
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 20])
@@ -192,7 +230,7 @@ def test_numbers_that_are_none_end_a_try_with_the_same_error(value: float, after
 
 
 def finished(ctx: ToyContext, jobs: Sequence[Job]) -> dict[int, Finished]:
-    return {done.job.index: done for done in decode_greedy(ctx, jobs, lambda token: token == END, BLOCK, share=True)}
+    return {done.job.index: done for done in decode_jobs(ctx, jobs, lambda token: token == END, IN_BLOCKS, share=True)}
 
 
 def expected_after(prompt: Sequence[int], answer: Sequence[int]) -> list[NDArray[np.float32]]:

@@ -10,13 +10,14 @@ import pytest
 
 from loracheck.demo import adapter_file
 from loracheck.engine import AdapterUse, Prompt, Sampling, Settings, Try, View
-from loracheck.engine.rows import default_width, rows_of
+from loracheck.engine.rows import default_width, promised_rows, rows_of
 from loracheck.engine.stored import StoredEngine
 from loracheck.models.model import read_model_header
 from loracheck.store import Store
 from real import BARE, BASE, TUNED, demo_prompts, needs_model
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from loracheck.engine import Completion
@@ -169,3 +170,51 @@ def assert_that_rows_compute_the_same(path: Path, adapters: tuple[AdapterUse, ..
                 assert digests(list(range(count))) == {number: whole[number] for number in range(count)}, count
             backwards = digests(list(reversed(range(width))))
             assert backwards == whole, "which stream a case is in makes no difference"
+
+
+@pytest.mark.parametrize("model", FORMATS, indirect=True)
+def test_a_prompt_comes_out_the_same_wherever_it_is_cut_between_tiles(model: Path) -> None:
+    assert_that_cuts_change_nothing(model, TUNED.adapters)
+
+
+@pytest.mark.qwen
+@pytest.mark.parametrize("adapters", [(), (AdapterUse(adapter_file("qwen-terse")),)], ids=["base", "adapter"])
+def test_a_prompt_comes_out_the_same_wherever_it_is_cut_on_the_second_model_too(
+    qwen_model: Path, adapters: tuple[AdapterUse, ...]
+) -> None:
+    assert_that_cuts_change_nothing(qwen_model, adapters)
+
+
+def assert_that_cuts_change_nothing(path: Path, adapters: tuple[AdapterUse, ...]) -> None:
+    """The logits after a prompt, and those of the step after it, which hang on all that it left in memory."""
+    from loracheck.engine.llama import LlamaEngine
+
+    rows = promised_rows(read_model_header(path), gpu_layers=0)
+    if rows is None:
+        pytest.skip("on this processor prompts are read in blocks of their own")
+    least, tile = rows.least, rows.multiple
+    with LlamaEngine(Settings(n_ctx=256)) as engine:
+        model = engine.load(path)
+        with model._view(View("any", path, adapters), 64, rows.least) as ctx:
+
+            def digests(length: int, sizes: Sequence[int]) -> tuple[bytes, bytes]:
+                tokens, start = [7 + 5 * place % 4000 for place in range(length)], 0
+                ctx.clear()
+                for size in (*sizes, length - sum(sizes)):
+                    logits = ctx.read(0, tokens, start, start + size)
+                    start += size
+                assert logits is not None
+                after = ctx.step([11] * least, [length, *[0] * (least - 1)])
+                return logits.tobytes(), after[0].tobytes()
+
+            for left_over in range(4):
+                length = 96 + left_over
+                whole = digests(length, ())
+                for sizes in (
+                    (64,),
+                    (least,),
+                    (least + tile, 12 * tile),
+                    (least,) * 5,
+                    (length - left_over - 8 * tile,),
+                ):
+                    assert digests(length, sizes) == whole, (length, sizes)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from loracheck.engine.cuts import BetweenTiles, InBlocks
 from loracheck.engine.rows import Rows
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 N_VOCAB = 7
 END = 6
 BLOCK = 4
+IN_BLOCKS = InBlocks(BLOCK, lambda token: token == END)
 
 
 def logits_after(history: Sequence[int]) -> NDArray[np.float32]:
@@ -42,8 +44,12 @@ def blocks_of(tokens: Sequence[int]) -> list[tuple[int, int]]:
 class ToyContext:
     """Streams of tokens. Holds its user to the rules that make answers independent of their neighbours."""
 
-    def __init__(self, width: int = 3, n_ctx: int = 64, rows: Rows | None = None) -> None:
+    def __init__(
+        self, width: int = 3, n_ctx: int = 64, rows: Rows | None = None, tiles: BetweenTiles | None = None
+    ) -> None:
+        """Prompts are to be read in blocks, or with cuts between `tiles`."""
         self.width = width
+        self._tiles = tiles
         self._rows = rows or Rows(width, width)
         self.trunk = width
         self.n_ctx = n_ctx
@@ -73,7 +79,7 @@ class ToyContext:
 
     def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None:
         assert not self._idle, "a dummy token was left behind"
-        assert (start, end) in blocks_of(tokens), "a read must be one block, cut by the prompt's own tokens"
+        self._check_batch(tokens, start, end)
         assert end <= self.n_ctx
         assert self.streams[stream] == list(tokens[:start]), "what the stream holds is not the start of this prompt"
         self.streams[stream] = list(tokens[:end])
@@ -82,6 +88,16 @@ class ToyContext:
             return None
         self._prompts.add(stream)
         return self._logits(stream)
+
+    def _check_batch(self, tokens: Sequence[int], start: int, end: int) -> None:
+        if self._tiles is None:
+            assert (start, end) in blocks_of(tokens), "a read must be one block, cut by the prompt's own tokens"
+            return
+        rows = self._tiles.rows
+        assert end - start <= self._tiles.most
+        assert start % rows.multiple == 0, "a cut must be between tiles"
+        assert end == len(tokens) or end % rows.multiple == 0, "a cut must be between tiles"
+        assert end - start >= min(rows.least, len(tokens)), "so few rows compute in another way"
 
     def read_all(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32]:
         assert not self._idle, "a dummy token was left behind"

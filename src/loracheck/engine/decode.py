@@ -5,8 +5,7 @@ on its neighbours:
 
 - a decode step has only numbers of rows that compute the same (rows.py), streams 0 and up without a hole; a stream
   without a case is fed a dummy token;
-- a prompt is read alone, in blocks that its own tokens decide (`block_ends`);
-- a prefix shared with other prompts is shared in whole blocks, so sharing changes no row count either;
+- a prompt is read alone, and cut only where that changes nothing, whatever it shares with others (cuts.py);
 - several tries at one prompt begin from the very same reading of it, and each draws with its own luck.
 """
 
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from loracheck.engine.cuts import Cuts
 from loracheck.engine.trace import Expected, expectation
 from loracheck.errors import EngineError
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from loracheck.engine.sampling import Sampler
 
 _DUMMY_TOKEN = 0
+
+FOLLOWED = 64
+"""Another view's answer is read in blocks of so many tokens at most: the logits at each of them are held."""
 
 
 class Context(Protocol):
@@ -97,11 +100,11 @@ class _Running:
         return Finished(self.job, tuple(self.answer), truncated, tuple(self.expected) if is_traced else None)
 
 
-def decode_greedy(
-    ctx: Context, jobs: Sequence[Job], is_end: Callable[[int], bool], block: int, *, share: bool
+def decode(
+    ctx: Context, jobs: Sequence[Job], is_end: Callable[[int], bool], cuts: Cuts, *, share: bool
 ) -> Iterator[Finished]:
     """Yield jobs with their answers as they finish. `ctx` must come with empty memory."""
-    reader = _PromptReader(ctx, lambda tokens: block_ends(tokens, block, is_end), share=share)
+    reader = _PromptReader(ctx, cuts, share=share)
     # In token order, prompts with a common prefix are neighbours and the trunk walks their tree depth-first.
     waiting = sorted(jobs, key=lambda job: job.tokens, reverse=True)
     slots: list[_Running | None] = [None] * ctx.width
@@ -114,7 +117,7 @@ def decode_greedy(
                 if job.follow is not None:
                     # Reading on takes the logits' place.
                     logits = logits.copy()
-                    running.expected = list(_follow(ctx, stream, job, job.follow, logits, block))
+                    running.expected = list(_follow(ctx, stream, job, job.follow, logits))
                     # Generating starts from the prompt as it was read, whatever has been followed from there.
                     ctx.forget(stream, len(job.tokens))
                 finished = _advance(running, logits, is_end, ctx.n_ctx)
@@ -179,56 +182,40 @@ def _likeliest(logits: NDArray[np.float32], job: Job) -> int:
     return token
 
 
-def _follow(
-    ctx: Context, stream: int, job: Job, followed: Followed, logits: NDArray[np.float32], block: int
-) -> Iterator[Expected]:
+def _follow(ctx: Context, stream: int, job: Job, followed: Followed, logits: NDArray[np.float32]) -> Iterator[Expected]:
     """What is expected at every place of another answer; `stream` holds the prompt, `logits` are what it led to."""
     candidates = iter(followed.candidates)
     _likeliest(logits, job)
     yield expectation(logits, next(candidates))
     start, tokens = len(job.tokens), job.tokens + followed.tokens
-    for first in range(start, len(tokens), block):
-        for row in ctx.read_all(stream, tokens, first, min(first + block, len(tokens))):
+    for first in range(start, len(tokens), FOLLOWED):
+        for row in ctx.read_all(stream, tokens, first, min(first + FOLLOWED, len(tokens))):
             _likeliest(row, job)
             yield expectation(row, next(candidates))
 
 
-def block_ends(tokens: Sequence[int], size: int, is_end: Callable[[int], bool]) -> list[int]:
-    """Where a prompt's blocks end: after `size` tokens, after a token that ends a turn, and where the prompt does.
-
-    Prompts that begin alike are cut alike for as long. The turns' ends are there because what cases share, such as
-    their tools, mostly stands in a turn of its own.
-    """
-    ends: list[int] = []
-    for place, token in enumerate(tokens, 1):
-        if place == len(tokens) or is_end(token) or place - (ends[-1] if ends else 0) == size:
-            ends.append(place)
-    return ends
-
-
-def read_blocks(
-    ctx: Context, stream: int, tokens: Sequence[int], ends: Sequence[int], start: int = 0, stop: int | None = None
+def read_prompt(
+    ctx: Context, stream: int, tokens: Sequence[int], cuts: Cuts, start: int = 0, stop: int | None = None
 ) -> NDArray[np.float32] | None:
-    """Feed the blocks from `start` to `stop`, both ends of blocks; the last position's logits, if the prompt's."""
+    """Read from `start` to `stop`, or to the prompt's end; in that case its last position's logits, (n_vocab,)."""
     logits = None
-    for end in ends:
-        if start < end <= (stop or len(tokens)):
-            logits = ctx.read(stream, tokens, start, end)
-            start = end
+    for end in cuts.ends(tokens, start, len(tokens) if stop is None else stop):
+        logits = ctx.read(stream, tokens, start, end)
+        start = end
     return logits
 
 
 class _PromptReader:
     """Reads prompts into streams, each shared prefix once.
 
-    The trunk stream always holds the first blocks of the last prompt. Prompts come in token order, so what one shares
+    The trunk stream always holds the beginning of the last prompt. Prompts come in token order, so what one shares
     with a later one it also shares with the next: one stream is enough to walk the whole prefix tree. Where the next
     prompt is the same once more, the trunk holds it to its end, and what it led to is kept.
     """
 
-    def __init__(self, ctx: Context, ends_of: Callable[[Sequence[int]], list[int]], *, share: bool) -> None:
+    def __init__(self, ctx: Context, cuts: Cuts, *, share: bool) -> None:
         self._ctx = ctx
-        self._ends_of = ends_of
+        self._cuts = cuts
         self._share = share
         self._held: tuple[int, ...] = ()
         self._led_to: NDArray[np.float32] | None = None
@@ -236,35 +223,26 @@ class _PromptReader:
 
     def read(self, stream: int, tokens: tuple[int, ...], following: tuple[int, ...]) -> NDArray[np.float32]:
         """Make `stream` hold the prompt; its last position's logits, (n_vocab,)."""
-        ends = self._ends_of(tokens)
-        start = self._grow_trunk(tokens, ends, following) if self._share else 0
+        start = self._grow_trunk(tokens, following) if self._share else 0
         if start:
             self._ctx.copy(self._ctx.trunk, stream)
-        logits = self._led_to if start == len(tokens) else read_blocks(self._ctx, stream, tokens, ends, start)
+        logits = self._led_to if start == len(tokens) else read_prompt(self._ctx, stream, tokens, self._cuts, start)
         assert logits is not None
         return logits
 
-    def _grow_trunk(self, tokens: tuple[int, ...], ends: list[int], following: tuple[int, ...]) -> int:
+    def _grow_trunk(self, tokens: tuple[int, ...], following: tuple[int, ...]) -> int:
         """Bring the trunk to what this prompt shares with the last or the following one; its new length."""
         if tokens == self._held:
             return len(tokens)
-        kept = _shared(tokens, ends, self._held)
+        kept = self._cuts.shared(tokens, self._held)
         if kept < len(self._held):
             self._ctx.forget(self._ctx.trunk, kept)
-        length = len(tokens) if tokens == following else max(kept, _shared(tokens, ends, following))
-        if length > kept:
-            logits = read_blocks(self._ctx, self._ctx.trunk, tokens, ends, kept, length)
+        length = len(tokens) if tokens == following else self._cuts.shared(tokens, following)
+        if length - kept < self._cuts.worth:
+            length = kept
+        else:
+            logits = read_prompt(self._ctx, self._ctx.trunk, tokens, self._cuts, kept, length)
             # Whatever is read next takes their place.
             self._led_to = None if logits is None else logits.copy()
         self._held = tokens[:length]
         return length
-
-
-def _shared(tokens: tuple[int, ...], ends: list[int], other: tuple[int, ...]) -> int:
-    """The common prefix in whole blocks, leaving this prompt at least one token to read for its logits."""
-    common = 0
-    for ours, theirs in zip(tokens[:-1], other, strict=False):
-        if ours != theirs:
-            break
-        common += 1
-    return max((end for end in ends if end <= common), default=0)

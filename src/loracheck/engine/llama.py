@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from loracheck.engine import AdapterPart, Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, Trace, View
-from loracheck.engine.decode import Finished, Followed, Job, block_ends, decode_greedy, read_blocks
+from loracheck.engine.cuts import BetweenTiles, Cuts, InBlocks
+from loracheck.engine.decode import FOLLOWED, Finished, Followed, Job, decode, read_prompt
 from loracheck.engine.identity import llama_identity
-from loracheck.engine.llama_context import BLOCK, LlamaContext
+from loracheck.engine.llama_context import LlamaContext
 from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp
-from loracheck.engine.rows import default_width, rows_of
+from loracheck.engine.rows import default_width, promised_rows, rows_of
 from loracheck.engine.sampling import sampler
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
 from loracheck.models.model import read_model_header
@@ -28,6 +29,10 @@ from loracheck.models.null import write_null
 from loracheck.models.part import write_part
 
 _MOST_ADAPTERS = 16
+
+# A prompt is read in batches of so many tokens where any number computes the same, else in blocks. Adapters are read
+# with up to a third faster in 256 rows than in 64; more than 256 only take more memory.
+_BATCH, _BLOCK = 256, 64
 
 
 class LlamaEngine:
@@ -110,6 +115,10 @@ class _Model:
             raise ModelError(f"{path}: an encoder-decoder model; loracheck needs a decoder-only one")
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self._n_vocab = llama_cpp.llama_vocab_n_tokens(self._vocab)
+        self._promised = promised_rows(self._header, gpu_layers=settings.gpu_layers)
+        self._cuts: Cuts = InBlocks(_BLOCK, self._ends_generation)
+        if self._promised:
+            self._cuts = BetweenTiles(self._promised, _BATCH)
         # A recurrent state can't be cut back to a prefix.
         self._can_cut = not (
             llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
@@ -132,7 +141,7 @@ class _Model:
             len(job.tokens) + max(job.max_new_tokens, len(job.follow.tokens) if job.follow else 0) for job in jobs
         )
         with self._view(view, longest, len(jobs)) as ctx:
-            for done in decode_greedy(ctx, jobs, self._ends_generation, BLOCK, share=share and self._can_cut):
+            for done in decode(ctx, jobs, self._ends_generation, self._cuts, share=share and self._can_cut):
                 index, pieces = done.job.index, [self._piece(token) for token in done.tokens]
                 yield (
                     index,
@@ -148,8 +157,7 @@ class _Model:
     def fingerprint(self, view: View, text: str) -> Fingerprint:
         tokens = self._tokenize(text)
         with self._view(view, len(tokens), 1) as ctx:
-            ends = block_ends(tokens, BLOCK, self._ends_generation)
-            logits = read_blocks(ctx, 0, tokens, ends)  # (n_vocab,)
+            logits = read_prompt(ctx, 0, tokens, self._cuts)  # (n_vocab,)
             assert logits is not None
             digest = hashlib.sha256(logits.tobytes()).hexdigest()
             return Fingerprint(digest, bool(np.isfinite(logits).all()))
@@ -182,8 +190,16 @@ class _Model:
         streams = rows.holding(jobs, width)
         if self._context is None or self._context.n_ctx < wanted or self._context.width != streams:
             self._drop_context()
-            threads = self._settings.threads
-            self._context = LlamaContext(self._model, self._n_vocab, wanted, streams, rows, threads, self._tick)
+            self._context = LlamaContext(
+                self._model,
+                self._n_vocab,
+                n_ctx=wanted,
+                width=streams,
+                rows=rows,
+                most=max(streams, FOLLOWED, _BATCH if self._promised else _BLOCK),
+                threads=self._settings.threads,
+                tick=self._tick,
+            )
         return self._context
 
     def _drop_context(self) -> None:

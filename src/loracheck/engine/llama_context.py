@@ -15,25 +15,29 @@ from loracheck.errors import EngineError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Prompts are read in blocks of so many tokens at most. Part of the answers' repeatability: kernels round differently
-# for other row counts.
-BLOCK = 64
-
 
 class LlamaContext:
     """`width` streams to decode in step, and one more, the trunk, that holds prompt prefixes to copy from."""
 
     def __init__(
-        self, model: Any, n_vocab: int, n_ctx: int, width: int, rows: Rows, threads: int, tick: Callable[[], None]
+        self,
+        model: Any,
+        n_vocab: int,
+        *,
+        n_ctx: int,
+        width: int,
+        rows: Rows,
+        most: int,
+        threads: int,
+        tick: Callable[[], None],
     ) -> None:
-        """`tick` is called after every batch."""
+        """A batch has `most` rows at the most; `tick` is called after each."""
         self.width = width
         self.trunk = width
         self._rows = rows
         self.n_ctx = n_ctx
         self._tick = tick
         self._n_vocab = n_vocab
-        most = max(BLOCK, width)
         params = llama_cpp.llama_context_default_params()
         params.n_seq_max = self.width + 1
         params.n_ctx = n_ctx * params.n_seq_max

@@ -1,10 +1,11 @@
-"""How many rows a decode step has, so that no answer depends on how many others are decoded beside it.
+"""How many rows are computed at once, so that no answer depends on how many others are decoded beside it.
 
 Kernels round differently for other numbers of rows. What they guarantee is known for llama.cpp on x86-64, where its
 matrix kernels work on tiles of four rows and treat what is left over in another way, with one more way for fewer than
-eight rows: in a step of 8, 12, 16, ... rows, every row comes out the same, bit for bit. Tensors of some types are
-multiplied row by row; there any number does from two on, where the F16 kernels of adapters are the same. A processor
-of another kind, or a GPU, promises nothing that we could test: its steps always have all their rows.
+eight rows: among 8, 12, 16, ... rows, every row comes out the same, bit for bit, and what is left over does not change
+the tiles before it. Tensors of some types are multiplied row by row; there any number does from two on, where the F16
+kernels of adapters are the same. A processor of another kind, or a GPU, promises nothing that we could test: its steps
+always have all their rows.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NARROW, _WIDE = 8, 16
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Steps of `least` rows, or more of them by a `multiple`, compute the same."""
+    """`least` rows, or more of them by a `multiple`, compute the same."""
 
     least: int
     multiple: int
@@ -34,10 +35,16 @@ class Rows:
         return min(width, max(self.least, -(-live // self.multiple) * self.multiple))
 
 
-def rows_of(model: GgufFile, *, gpu_layers: int, width: int) -> Rows:
+def promised_rows(model: GgufFile, *, gpu_layers: int) -> Rows | None:
+    """What the kernels promise; None where that is nothing."""
     if gpu_layers or platform.machine().lower() not in ("x86_64", "amd64"):
-        return Rows(width, width)
+        return None
     return Rows(2, 1) if _row_by_row(model) else Rows(8, 4)
+
+
+def rows_of(model: GgufFile, *, gpu_layers: int, width: int) -> Rows:
+    """Where nothing is promised, a step always has all its rows."""
+    return promised_rows(model, gpu_layers=gpu_layers) or Rows(width, width)
 
 
 def default_width(model: GgufFile) -> int:
