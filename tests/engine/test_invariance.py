@@ -207,14 +207,8 @@ def assert_that_cuts_change_nothing(path: Path, adapters: tuple[AdapterUse, ...]
                 after = ctx.step([11] * least, [length, *[0] * (least - 1)])
                 return logits.tobytes(), after[0].tobytes()
 
-            for left_over in range(4):
-                length = 96 + left_over
+            for left_over in (0, 1, 3):
+                length = 40 + left_over
                 whole = digests(length, ())
-                for sizes in (
-                    (64,),
-                    (least,),
-                    (least + tile, 12 * tile),
-                    (least,) * 5,
-                    (length - left_over - 8 * tile,),
-                ):
+                for sizes in ((least,), (least + tile, 3 * tile), (32,)):
                     assert digests(length, sizes) == whole, (length, sizes)
