@@ -207,8 +207,8 @@ def assert_that_cuts_change_nothing(path: Path, adapters: tuple[AdapterUse, ...]
                 after = ctx.step([11] * least, [length, *[0] * (least - 1)])
                 return logits.tobytes(), after[0].tobytes()
 
-            for left_over in (0, 1, 3):
+            for left_over in (0, 3):
                 length = 40 + left_over
                 whole = digests(length, ())
-                for sizes in ((least,), (least + tile, 3 * tile), (32,)):
+                for sizes in ((least,), (least + tile, 3 * tile)):
                     assert digests(length, sizes) == whole, (length, sizes)
