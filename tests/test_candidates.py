@@ -18,7 +18,6 @@ from loracheck.checking import check
 from loracheck.engine import AdapterUse, Fingerprint, NullAdapter, Trace
 from loracheck.engine.architectures import why_not_known
 from loracheck.engine.fake import FakeEngine
-from loracheck.engine.identity import llama_cpp_version
 from loracheck.errors import AdapterError, ModelError, NoEffectError
 from loracheck.files import sha256_of
 from loracheck.plan import read
@@ -396,7 +395,7 @@ def write_quantized(path: Path) -> Path:
 # What llama.cpp knows
 
 
-@pytest.mark.skipif(not llama_cpp_version(), reason="llama.cpp is not installed")
+@pytest.mark.llama
 def test_an_architecture_that_llama_cpp_does_not_know_is_told_before_the_base_answers(
     two: Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

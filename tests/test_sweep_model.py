@@ -16,7 +16,6 @@ import loracheck
 from loracheck.cases.load import load_pack
 from loracheck.demo import adapter_file
 from loracheck.engine import AdapterUse, NullAdapter, Settings, View
-from loracheck.engine.llama import LlamaEngine
 from real import BASE, TOOLCALLER, demo_prompts, needs_model
 from test_interrupted import kept, stop_halfway
 
@@ -104,6 +103,8 @@ def test_a_stopped_sweep_goes_on_and_asks_nothing_twice(
 
 
 def test_adapters_that_made_room_are_loaded_again_and_compute_the_same() -> None:
+    from loracheck.engine.llama import LlamaEngine
+
     use = AdapterUse(RENAMER)
     prompts = demo_prompts(1, 8)
     with LlamaEngine(Settings(threads=2)) as engine:

@@ -7,6 +7,7 @@ import os
 import platform
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -42,6 +43,9 @@ def examine() -> Iterator[Finding]:
 
 
 def _llama_cpp() -> Iterator[Finding]:
+    if sys.platform == "win32":
+        yield Finding("llama.cpp", "running it does not work on Windows yet", "use WSL", fatal=True)
+        return
     backend = _backend()
     if isinstance(backend, str):
         fix = "pip install --force-reinstall --no-cache-dir llama-cpp-python"

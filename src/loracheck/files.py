@@ -6,6 +6,7 @@ import hashlib
 import os
 import select
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +15,7 @@ from io import BufferedIOBase, BufferedWriter, FileIO
 from pathlib import Path
 
 from loracheck.errors import InputError
+from loracheck.windows import refuse_on_windows
 
 CONVERTED = "converted"
 """The folder inside the cache for adapters converted on the fly."""
@@ -73,6 +75,7 @@ def sweep(paths: Iterable[Path]) -> None:
 
 
 def _locked(file: BufferedIOBase) -> bool:
+    refuse_on_windows("a file that processes take turns at")
     # Where there is none, the rest of this module still serves.
     import fcntl
 
@@ -149,7 +152,8 @@ def _open_at_once(name: str, flags: int) -> int:
 
 
 def _next_chunk(file: FileIO, path: Path, error: type[InputError]) -> bytes:
-    may_wait = os.name == "posix" and not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    # Windows waits for sockets alone.
+    may_wait = sys.platform != "win32" and not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
     while True:
         if may_wait and not select.select([file], [], [], PATIENCE_SECONDS)[0]:
             raise error(f"{path}: nothing came out of this pipe for {PATIENCE_SECONDS:g} s; does anything write to it?")

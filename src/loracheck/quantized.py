@@ -24,6 +24,7 @@ from loracheck.files import cache_folder, only_here, sha256_of, sweep
 from loracheck.models import GgufFile, parts_of_model, read_header, read_model_header
 from loracheck.progress import bytes_bar
 from loracheck.text import byte_size, counted
+from loracheck.windows import refuse_on_windows
 
 Tell = Callable[[str], None]
 Bar = Callable[[int, int], None]
@@ -94,6 +95,7 @@ def quantize(
     `tell` gets the size and the place before the work starts, and there is a bar on standard error; without it, nothing
     is shown. `force` lets `out` be replaced.
     """
+    refuse_on_windows("quantizing a model")
     job = _Job(model, file_type(to), threads or default_threads(), timeout, tell, "free some, or write it elsewhere")
     _headers(model)
     _check_target(out, model, force=force)
@@ -118,6 +120,7 @@ def quantized(
     want the same file wait for the one that makes it. `tell` is as in `quantize`; nothing is told of a file that is
     there already.
     """
+    refuse_on_windows("quantizing a model")
     to, threads = file_type(to), threads or default_threads()
     header = _headers(model)[0]
     if no_cache:

@@ -14,7 +14,6 @@ import pytest
 
 from loracheck.engine import AdapterUse, Settings, View
 from loracheck.engine.child import ChildEngine
-from loracheck.engine.llama import LlamaEngine
 from loracheck.errors import AdapterError, EngineError, LoracheckError
 from real import BARE, BASE, TUNED, demo_prompts, needs_model
 
@@ -56,6 +55,8 @@ def gone(process: int, seconds: float = 5.0) -> bool:
 
 
 def test_a_child_answers_as_the_same_engine_here_does(engine: ChildEngine) -> None:
+    from loracheck.engine.llama import LlamaEngine
+
     prompts = demo_prompts(2, 8)
     with LlamaEngine(SETTINGS) as here:
         assert dict(engine.answer(TUNED, prompts)) == dict(here.answer(TUNED, prompts))
@@ -127,6 +128,8 @@ def test_a_view_of_another_model_takes_the_place_of_the_one_before(engine: Child
 
 
 def test_every_batch_is_a_sign_of_life() -> None:
+    from loracheck.engine.llama import LlamaEngine
+
     ticks: list[None] = []
     with LlamaEngine(SETTINGS, tick=lambda: ticks.append(None)) as engine:
         engine.load(BASE)

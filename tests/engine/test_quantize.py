@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loracheck.engine import quantize
 from loracheck.engine.child import ChildQuantizer
 from loracheck.errors import EngineError, ModelError
 from loracheck.file_types import FILE_TYPES, MAKEABLE, NEED_IMPORTANCE_MATRIX
@@ -83,6 +82,8 @@ def test_the_bytes_are_the_same_however_many_threads_made_them(model: Path, tmp_
 
 
 def test_slabs_leave_the_bytes_as_they_are(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from loracheck.engine import quantize
+
     list(quantize.quantize(model, whole := tmp_path / "whole.gguf", NUMBERS["Q2_K"], 2))
     monkeypatch.setattr(quantize, "_SLAB_BYTES", 10_000)
     list(quantize.quantize(model, in_slabs := tmp_path / "slabs.gguf", NUMBERS["Q2_K"], 2))
@@ -134,6 +135,8 @@ def test_a_quantizer_that_hangs_is_stopped(model: Path, tmp_path: Path) -> None:
 
 
 def test_only_a_file_that_grows_is_a_sign_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from loracheck.engine import quantize
+
     out = tmp_path / "out.gguf"
     looks = iter((b"", b"a", b"a", b"a", b"ab", b"abc", b"abc"))
 

@@ -10,7 +10,6 @@ from locating.known_harm import put_together
 from loracheck.cases.load import load_pack
 from loracheck.engine import AdapterPart, AdapterUse, Settings, View
 from loracheck.engine.child import ChildEngine
-from loracheck.engine.llama import LlamaEngine
 from loracheck.errors import AdapterError
 from loracheck.locating import Located, locate
 from loracheck.models import read_lora
@@ -102,6 +101,8 @@ def test_of_two_separate_harms_both_are_left_out(locate_in: Callable[..., Locate
 
 
 def test_all_parts_of_an_adapter_on_a_bare_base_compute_bitwise_what_the_whole_does() -> None:
+    from loracheck.engine.llama import LlamaEngine
+
     names = [pair.name for pair in read_lora(TOOLCALLER).pairs]
     parts = View("parts", BASE, tuple(AdapterUse(AdapterPart(TOOLCALLER, (name,))) for name in names))
     half = View("half", BASE, parts.adapters[::2])
@@ -112,6 +113,8 @@ def test_all_parts_of_an_adapter_on_a_bare_base_compute_bitwise_what_the_whole_d
 
 
 def test_a_part_that_llama_cpp_refuses_alone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from loracheck.engine.llama import LlamaEngine
+
     def write_garbage(of: Path, out: Path, names: tuple[str, ...]) -> Path:
         return write_adapter(out, architecture="qwen2")
 

@@ -20,6 +20,7 @@ from loracheck.engine import TIMEOUT, Completion, Fingerprint, Identity, Prompt,
 from loracheck.engine.identity import llama_identity
 from loracheck.errors import EngineError
 from loracheck.processes import serving
+from loracheck.windows import refuse_on_windows
 
 _LOG_LINES = 6
 
@@ -95,6 +96,8 @@ class _Child:
     """The process, its log, and what it replies."""
 
     def __init__(self, settings: Settings, timeout: float) -> None:
+        # Signals, sessions and deleting what is open are other there, and nobody has tried it.
+        refuse_on_windows("running llama.cpp")
         self._timeout = timeout
         self.folder = Path(mkdtemp(prefix="loracheck-"))
         """Where the child keeps its log and temporary files."""

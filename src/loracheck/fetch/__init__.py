@@ -16,6 +16,7 @@ from loracheck.errors import InputError
 from loracheck.fetch.source import Source, SourceFailed, Tell
 from loracheck.files import cache_folder, only_here, sha256_of
 from loracheck.progress import bytes_bar
+from loracheck.windows import refuse_on_windows
 
 UNFINISHED = ".part"
 """What a file's name ends with until it is whole."""
@@ -70,6 +71,7 @@ def find_or_fetch(model: ModelFile) -> Path:
 
 def fetch(model: ModelFile, progress: Progress) -> Path:
     """Get the file from the first source that has it, check it, and put it in the cache."""
+    refuse_on_windows("fetching a model")
     target = cached_models() / model.name
     unfinished = target.with_name(f"{target.name}{UNFINISHED}")
     try:
