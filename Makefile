@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
 
 .DEFAULT_GOAL := help
-.PHONY: help install model model-qwen demo test unit lint format bench docs torture clean
+.PHONY: help install model model-qwen demo test unit pythons package lint format bench docs torture clean
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,12 @@ test: install lint model  ## lint, types and all tests
 
 unit: install  ## the tests that need no model
 	$(BIN)/python -m pytest -m 'not engine'
+
+pythons:  ## those that need no llama.cpp, on each Python from 3.10 to 3.14 that is here (ONLY="3.10 3.13" picks)
+	$(PYTHON) tests/pythons.py $(ONLY)
+
+package: install  ## build the sdist and the wheel, and try both in fresh environments
+	$(BIN)/python -m pytest -m slow tests/test_package.py
 
 lint: install  ## ruff and mypy
 	$(BIN)/ruff check .
