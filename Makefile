@@ -35,7 +35,7 @@ test: install lint model  ## lint, types and all tests
 	$(BIN)/python -m pytest -m 'not slow'
 
 unit: install  ## the tests that need no model
-	$(BIN)/python -m pytest -m 'not engine'
+	$(BIN)/python -m pytest -m 'not engine and not slow'
 
 pythons:  ## those that need no llama.cpp, on each Python from 3.10 to 3.14 that is here (ONLY="3.10 3.13" picks)
 	$(PYTHON) tests/pythons.py $(ONLY)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -370,6 +372,25 @@ def test_ctrl_c_in_the_terminal_reaches_the_workers_too_and_they_say_nothing(tmp
             # One that hangs must not keep the test from ending.
             process.kill()
     assert (process.returncode, said) == (130, "")
+
+
+def test_a_result_that_is_slow_to_arrive_takes_no_other_with_it(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetch, pauses = pool._client._gather_remote, iter([0.6])
+
+    async def fetch_slowly(*how: bool) -> Any:
+        await asyncio.sleep(next(pauses, 0))
+        return await fetch(*how)
+
+    monkeypatch.setattr(pool._client, "_gather_remote", fetch_slowly)
+    monkeypatch.setattr("loracheck.cluster.pool._TICK_SECONDS", 0.5)
+    one, other = (pool._client.submit(int, digit) for digit in "12")
+    assert (one.exception(), other.exception()) == (None, None)
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(pool._wait, one)
+        # The second fetching joins the first, whose waiting is half over.
+        time.sleep(0.25)
+        second = threads.submit(pool._wait, other)
+        assert (first.result(), second.result()) == (1, 2)
 
 
 def test_nothing_is_asked_of_a_pool_that_was_stopped(files: Files, asked: Path) -> None:

@@ -202,7 +202,9 @@ class Pool:
         tries, alone_since = _MOST_RETRIES, None
         while True:
             try:
-                done: Done = future.result(timeout=_TICK_SECONDS)
+                future.exception(timeout=_TICK_SECONDS)
+                # Only now, and with patience: when its time is up, it cancels a fetching that other threads share.
+                done: Done = future.result(timeout=PATIENCE_SECONDS)
                 return done
             except NotYet:
                 # It may have been submitted while the others were being cancelled.

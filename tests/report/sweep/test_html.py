@@ -99,7 +99,10 @@ def test_hostile_names_are_words_wherever_they_stand() -> None:
         assert "\x1b" not in text
         assert "\u202e" not in text
     assert "<script>" not in to_markdown(hostile_sweep())
-    assert [row["verdict"] for row in csv.DictReader(io.StringIO(to_csv(hostile_sweep()), newline=""))][-1] == "error"
+    lines = to_csv(hostile_sweep())
+    assert "\0" in HOSTILE
+    assert "\0" not in lines
+    assert [row["verdict"] for row in csv.DictReader(io.StringIO(lines, newline=""))][-1] == "error"
 
 
 def test_only_paths_beside_the_page_are_links() -> None:

@@ -29,8 +29,13 @@ def render(sweep: Sweep) -> str:
     out = StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(HEAD)
-    lines.writerows(_row(cell) for cell in sweep.cells)
+    lines.writerows(map(_without_nulls, _row(cell)) for cell in sweep.cells)
     return out.getvalue()
+
+
+def _without_nulls(value: object) -> object:
+    """Python 3.10 refuses to write a null character, and many programs to read one."""
+    return value.replace("\0", "\\x00") if isinstance(value, str) else value
 
 
 def _row(cell: SweepCell) -> list[object]:
