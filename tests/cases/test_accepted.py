@@ -48,6 +48,7 @@ PARAMETERS = {"type": "object", "properties": PROPERTIES}
         ),
         ({"city": []}, []),
         ({"spot": {"x": []}}, []),
+        ({"days": [{"x": []}]}, []),
     ],
 )
 def test_the_first_of_every_choice_and_then_each_other_one(

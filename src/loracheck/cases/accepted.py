@@ -43,7 +43,9 @@ def _values(gold: Any, match: Match) -> list[Any]:
         return [gold]
     plain = _without_objects(gold)
     if match(plain, plain):
-        return [_array(gold, match)]
+        # An object in it may take nothing, and then the array does not either.
+        array = _array(gold, match)
+        return [array] if match(gold, array) else []
     # A choice takes one of its options, and never itself. Null among them is for leaving out.
     stated = [option for option in gold if option is not None]
     return [value for option in stated for value in _values(option, lambda gold, value: match([gold], value))]
