@@ -9,12 +9,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # A busy machine adds its own to the shorter time.
-_LEAST_SECONDS = 0.02
+_LEAST_SECONDS = 0.005
 
 
 def takes_linear_time(run: Callable[[], object], run_on_four_times_as_much: Callable[[], object]) -> bool:
-    """Quadratic time would take sixteen times as long. What one try in three shows is no accident."""
-    return any(_seconds(run_on_four_times_as_much) < 10 * max(_seconds(run), _LEAST_SECONDS) for _ in range(3))
+    """Quadratic time would take sixteen times as long. What one try in five shows is no accident."""
+    return any(_is_below_ten_times(_seconds(run_on_four_times_as_much), run) for _ in range(5))
+
+
+def _is_below_ten_times(seconds: float, run: Callable[[], object]) -> bool:
+    # What takes next to no time need not be compared.
+    return seconds < 10 * _LEAST_SECONDS or seconds < 10 * _seconds(run)
 
 
 def _seconds(run: Callable[[], object]) -> float:

@@ -116,7 +116,7 @@ def test_arguments_nested_too_deep_are_no_call(name):
     assert read_calls(GOOD[name].replace(ARGS, deep), name).calls == ()
 
 
-QUARTER = 60_000
+QUARTER = 30_000
 HOSTILE = [
     *"{}[]()\"'`<>:,;=\\ -1",
     '{"a":',
