@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # llama.cpp is compiled from source; its vision part is not needed.
 export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
+# Every core takes tests, in the order they are in: those that run llama.cpp are last, and one process runs them all.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help install model model-qwen demo test unit pythons package lint format bench docs torture clean
@@ -32,10 +34,10 @@ demo: install  ## check three real adapters: one passes, two fail
 	@$(BIN)/loracheck demo
 
 test: install lint model  ## lint, types and all tests
-	$(BIN)/python -m pytest -m 'not slow'
+	$(PYTEST) -m 'not slow'
 
 unit: install  ## the tests that need no model
-	$(BIN)/python -m pytest -m 'not engine and not slow'
+	$(PYTEST) -m 'not engine and not slow'
 
 pythons:  ## those that need no llama.cpp, on each Python from 3.10 to 3.14 that is here (ONLY="3.10 3.13" picks)
 	$(PYTHON) tests/pythons.py $(ONLY)

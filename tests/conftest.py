@@ -7,13 +7,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 import real
 from suite_factory import Files, write_files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+# Wall-clock time is no property of what is tested: a busy machine must not fail a test.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where several processes share the tests, each takes a file at a time. Those that run llama.cpp come last, in one
+    process: every one of them uses all cores."""
+    items.sort(key=runs_llama_cpp)
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            item.add_marker(
+                pytest.mark.xdist_group("engine" if runs_llama_cpp(item) else item.nodeid.partition("::")[0])
+            )
+
+
+def runs_llama_cpp(item: pytest.Item) -> bool:
+    return item.get_closest_marker("engine") is not None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -39,6 +63,12 @@ def _outside_github_actions(monkeypatch: pytest.MonkeyPatch) -> None:
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """For tests on the real model that may know each other's answers: the same noise is asked but once."""
     return tmp_path_factory.mktemp("shared-cache")
+
+
+@pytest.fixture
+def brief_answers() -> Iterator[None]:
+    with real.brief_answers():
+        yield
 
 
 @pytest.fixture(scope="session")

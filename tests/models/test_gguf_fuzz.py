@@ -92,7 +92,7 @@ def test_flipped_bytes_raise_nothing_but_our_errors(folder: Path, which: str, re
         use_everything(folder, bytes(broken))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tail=st.binary(max_size=200), counts=st.tuples(st.integers(0, 3), st.integers(0, 3)))
 def test_arbitrary_bytes_after_a_good_start_raise_nothing_but_our_errors(
     folder: Path, model_bytes: bytes, tail: bytes, counts: tuple[int, int]

@@ -86,7 +86,7 @@ def test_control_characters_are_shown_as_escapes(files: Files, tmp_path: Path) -
     assert "\\x1b[2J\\x1b]0;title\\x07\\x0d\\x08\\x00\\x9b31m\\u202eevil" in text
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.text(st.characters(), max_size=60))
 def test_any_text_survives_the_report(files: Files, tmp_path: Path, answer: str) -> None:
     report = check(make_suite(files, cases=1), engine=answering(base=answer, adapter=call(query=answer)))

@@ -246,7 +246,7 @@ def test_hostile_words_are_words_wherever_they_stand() -> None:
     html.encode("utf-8")
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 @given(st.text(st.characters(), max_size=60))
 def test_any_answer_is_shown_letter_by_letter(said: str) -> None:
     case = make_case(0, ft=answer(said, "no_call"))
@@ -284,7 +284,7 @@ def test_evidence_of_another_kind_is_passed_over(key: str, instead: Any) -> None
     assert "FAIL" in render(make_report("chatty", cases=3, evidence={key: instead}))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100)
 @given(st.sampled_from(KEYS), st.data())
 def test_evidence_edited_by_hand_never_breaks_the_page(key: str, data: st.DataObject) -> None:
     found = make_report("chatty", cases=2, evidence={"drift": DRIFT}).probes[1].comparison.model_dump()[key]
