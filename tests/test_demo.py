@@ -16,7 +16,7 @@ from loracheck.demo import ADAPTERS, MODELS, adapter_file, adapters_on
 from loracheck.report.json import render
 from loracheck.results import ProbeReport, Report
 from loracheck.store import FILE_NAME, Store
-from real import BASE, needs_model
+from real import BASE, brief_answers, needs_model
 
 SUBSET = 6
 ROOT = Path(__file__).parents[1]
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 def reports(shared_cache: Path) -> dict[str, Report]:
     """All three, sharing one store as `loracheck demo` does."""
     found = {}
-    with Store(shared_cache / FILE_NAME) as store:
+    with brief_answers(), Store(shared_cache / FILE_NAME) as store:
         for adapter in adapters_on("smollm2"):
             suite = adapter.suite(BASE)
             [entry] = suite.judged

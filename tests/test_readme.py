@@ -85,6 +85,7 @@ def test_the_python_runs_without_a_model(
 
 
 @pytest.mark.engine
+@pytest.mark.usefixtures("brief_answers")
 @needs_base
 def test_the_commands_and_the_python_run_in_the_order_of_the_page(
     tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
     from loracheck.results import ProbeReport
 
-pytestmark = needs_model
+pytestmark = [*needs_model, pytest.mark.usefixtures("brief_answers")]
 
 CASES = load_pack("demo")[:8]
 
 
-def judged(folder: Path, shared: Path, base_adapter: str | None, noise: float) -> ProbeReport:
+def judged(folder: Path, shared: Path, base_adapter: str | None, noise: float, count: int = 4) -> ProbeReport:
     adapter = folder / "noise.gguf"
     write_null(adapter_file("renamer"), adapter, seed=3, init_scale=noise)
     own = () if base_adapter is None else base_adapter
     with Store(shared / FILE_NAME) as store:
         [probe] = check(
-            build_suite(base=BASE, base_adapter=own, adapter=adapter, cases=CASES, null_runs=1), store=store
+            build_suite(base=BASE, base_adapter=own, adapter=adapter, cases=CASES[:count], null_runs=1), store=store
         ).judged
     return probe
 
@@ -44,7 +44,7 @@ def test_noise_too_weak_to_change_anything_passes(tmp_path: Path, shared_cache: 
 
 
 def test_noise_strong_enough_to_ruin_a_good_base_fails_beyond_doubt(tmp_path: Path, shared_cache: Path) -> None:
-    probe = judged(tmp_path, shared_cache, f"{adapter_file('toolcaller')}@1.0", 0.3)
+    probe = judged(tmp_path, shared_cache, f"{adapter_file('toolcaller')}@1.0", 0.3, count=8)
     assert (probe.verdict, probe.comparison.grade) == ("fail", "established")
 
 

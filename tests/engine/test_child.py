@@ -25,13 +25,19 @@ pytestmark = needs_model
 SETTINGS = Settings(n_ctx=512)
 
 
-@pytest.fixture
-def engine() -> Iterator[ChildEngine]:
-    """With its child running and the model in it."""
+@pytest.fixture(scope="module")
+def long_lived() -> Iterator[ChildEngine]:
+    """For every test, whatever it does to the child."""
     engine = ChildEngine(SETTINGS)
-    engine.fingerprint(BARE, "Hello")
     yield engine
     engine.close()
+
+
+@pytest.fixture
+def engine(long_lived: ChildEngine) -> ChildEngine:
+    """With its child running and the model in it."""
+    long_lived.fingerprint(BARE, "Hello")
+    return long_lived
 
 
 def process_of(engine: ChildEngine) -> int:

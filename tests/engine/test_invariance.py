@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,10 +17,11 @@ from loracheck.store import Store
 from real import BARE, BASE, TUNED, demo_prompts, needs_model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from loracheck.engine import Completion
+    from loracheck.engine.llama import LlamaEngine
 
 pytestmark = needs_model
 
@@ -30,58 +31,91 @@ FORMATS = {"Q4_1": None, "Q8_0": 7, "Q4_0": 2, "F16": 1, "Q4_K_M": 15, "Q2_K": 1
 # With the adapter on, its F16 kernels run as well as those of the format; alone, one format of each family will do.
 ALONE = ("Q4_1", "F16", "Q4_K_M")
 PAIRS = [(name, view) for name in FORMATS for view in (TUNED, BARE) if view == TUNED or name in ALONE]
+# What a step of any number of rows computes is tested in every format; whole answers, in one of each family.
+QUICK = [("Q4_1", TUNED), ("Q4_1", BARE), ("Q8_0", TUNED), ("F16", TUNED), ("Q4_K_M", TUNED)]
 
 
 @pytest.fixture(scope="module")
-def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    number = FORMATS[request.param]
-    if number is None:
-        return BASE
+def models() -> dict[str, Path]:
+    """Those that were made so far, by their formats."""
+    return {"Q4_1": BASE}
+
+
+@pytest.fixture
+def model(request: pytest.FixtureRequest, models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if request.param not in models:
+        models[request.param] = quantized(tmp_path_factory.mktemp("quantized") / f"{request.param}.gguf")
+    return models[request.param]
+
+
+def quantized(path: Path) -> Path:
     from loracheck.engine.native import capture_log, llama_cpp
 
     capture_log()
-    path: Path = tmp_path_factory.mktemp("quantized") / f"{request.param}.gguf"
     params = llama_cpp.llama_model_quantize_default_params()
-    params.ftype = number
+    params.ftype = FORMATS[path.stem]
     params.allow_requantize = True
     assert llama_cpp.llama_model_quantize(str(BASE).encode(), str(path).encode(), params) == 0
     return path
 
 
-def run(model: Path, view: View, prompts: list[Prompt], *, share: bool = True) -> dict[str, Completion]:
+@pytest.fixture(scope="module")
+def engine() -> Iterator[LlamaEngine]:
+    """The last model that was asked stays loaded."""
     from loracheck.engine.llama import LlamaEngine
 
-    with LlamaEngine(Settings(n_ctx=1024), share_prefixes=share) as engine:
-        on_model = replace(view, model=model)
-        return {prompts[index].id: answer for index, answer in engine.answer(on_model, prompts)}
+    with LlamaEngine(Settings(n_ctx=1024)) as engine:
+        yield engine
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Answers of one view, asked in any company."""
+
+    engine: LlamaEngine
+    view: View
+
+    def __call__(self, prompts: list[Prompt], *, share: bool = True) -> dict[str, Completion]:
+        answers = self.engine.load(self.view.model).answer(self.view, prompts, share=share)
+        return {prompts[index].id: answer for index, answer in answers}
 
 
 @pytest.mark.parametrize(
-    ("model", "view"), PAIRS, indirect=["model"], ids=[f"{name}-{view.name}" for name, view in PAIRS]
+    ("model", "view"),
+    [
+        pytest.param(*pair, id=f"{pair[0]}-{pair[1].name}", marks=[] if pair in QUICK else pytest.mark.slow)
+        for pair in PAIRS
+    ],
+    indirect=["model"],
 )
-def test_tokens_are_the_same_alone_together_shuffled_and_with_or_without_sharing(model: Path, view: View) -> None:
-    assert_that_nothing_depends_on_the_batch(model, view, demo_prompts(4, 6))
+def test_tokens_are_the_same_alone_together_shuffled_and_with_or_without_sharing(
+    engine: LlamaEngine, model: Path, view: View
+) -> None:
+    assert_that_nothing_depends_on_the_batch(Runs(engine, replace(view, model=model)), demo_prompts(2, 6))
 
 
 @pytest.mark.qwen
-def test_on_the_second_model_too(qwen_model: Path) -> None:
-    view = View("adapter", qwen_model, (AdapterUse(adapter_file("qwen-terse")),))
-    assert_that_nothing_depends_on_the_batch(qwen_model, view, [])
+def test_on_the_second_model_too(engine: LlamaEngine, qwen_model: Path) -> None:
+    assert_that_nothing_depends_on_the_batch(Runs(engine, qwen_tuned(qwen_model)), [])
 
 
-def assert_that_nothing_depends_on_the_batch(model: Path, view: View, prompts: list[Prompt]) -> None:
-    # More cases than streams, of very different lengths; the first four share a prefix in pairs.
+def qwen_tuned(model: Path) -> View:
+    return View("adapter", model, (AdapterUse(adapter_file("qwen-terse")),))
+
+
+def assert_that_nothing_depends_on_the_batch(run: Runs, prompts: list[Prompt]) -> None:
+    # More cases than streams, of very different lengths; those of the demo share a prefix.
     prompts = [
         *prompts,
         Prompt("long", "one two three " * 30, 4),
         *(Prompt(text, text, 9) for text in ("Hello", "Name a colour.", "Count to three.", "Why?", "Once upon a time")),
-        *(Prompt(f"{number}", f"Say {number}.", 2 + number) for number in range(8)),
+        *(Prompt(f"{number}", f"Say {number}.", 2 + number % 8) for number in range(11)),
     ]
-    together = run(model, view, prompts)
+    together = run(prompts)
     shuffled = random.Random(5).sample(prompts, len(prompts))
-    assert run(model, view, shuffled, share=False) == together
-    for prompt in (prompts[3], prompts[-1]):
-        assert run(model, view, [prompt]) == {prompt.id: together[prompt.id]}
+    assert run(shuffled, share=False) == together
+    for prompt in (prompts[1], prompts[-1]):
+        assert run([prompt]) == {prompt.id: together[prompt.id]}
 
 
 def tried(prompts: list[Prompt], tries: int) -> list[Prompt]:
@@ -94,34 +128,35 @@ def tried(prompts: list[Prompt], tries: int) -> list[Prompt]:
     ]
 
 
-@pytest.mark.parametrize("model", ["Q4_1", "Q8_0"], indirect=True)
-def test_a_try_is_the_same_alone_together_reversed_and_with_or_without_sharing(model: Path) -> None:
-    assert_that_no_try_depends_on_the_batch(model, TUNED, demo_prompts(2, 8))
+@pytest.mark.parametrize("model", ["Q4_1", pytest.param("Q8_0", marks=pytest.mark.slow)], indirect=True)
+def test_a_try_is_the_same_alone_together_reversed_and_with_or_without_sharing(
+    engine: LlamaEngine, model: Path
+) -> None:
+    assert_that_no_try_depends_on_the_batch(Runs(engine, replace(TUNED, model=model)), demo_prompts(1, 6))
 
 
 @pytest.mark.qwen
-def test_a_try_on_the_second_model_too(qwen_model: Path) -> None:
-    view = View("adapter", qwen_model, (AdapterUse(adapter_file("qwen-terse")),))
-    assert_that_no_try_depends_on_the_batch(qwen_model, view, [])
+def test_a_try_on_the_second_model_too(engine: LlamaEngine, qwen_model: Path) -> None:
+    assert_that_no_try_depends_on_the_batch(Runs(engine, qwen_tuned(qwen_model)), [])
 
 
-def assert_that_no_try_depends_on_the_batch(model: Path, view: View, prompts: list[Prompt]) -> None:
+def assert_that_no_try_depends_on_the_batch(run: Runs, prompts: list[Prompt]) -> None:
     # The last two leave much open, so that their tries differ.
-    asked = tried([*prompts, *(Prompt(text, text, 9) for text in ("Name a colour.", "Once upon a time"))], 5)
-    together = run(model, view, asked)
+    asked = tried([*prompts, *(Prompt(text, text, 6) for text in ("Name a colour.", "Once upon a time"))], 5)
+    together = run(asked)
     assert len({together[prompt.id].tokens for prompt in asked[-12:]}) > 6
-    assert run(model, view, asked[::-1], share=False) == together
+    assert run(asked[::-1], share=False) == together
     for prompt in (asked[0], asked[5], asked[-2]):
-        assert run(model, view, [prompt]) == {prompt.id: together[prompt.id]}
+        assert run([prompt]) == {prompt.id: together[prompt.id]}
     greedy = [prompt for prompt in asked if prompt.attempt is None]
-    assert run(model, view, greedy) == {prompt.id: together[prompt.id] for prompt in greedy}
+    assert run(greedy) == {prompt.id: together[prompt.id] for prompt in greedy}
 
 
-def test_tries_that_are_stored_are_gone_on_with_and_come_out_as_in_one_go(cache_folder: Path) -> None:
-    from loracheck.engine.llama import LlamaEngine
-
-    asked = tried(demo_prompts(2, 6), 4)
-    with LlamaEngine(Settings(n_ctx=1024)) as engine, Store(cache_folder / "answers.sqlite") as store:
+def test_tries_that_are_stored_are_gone_on_with_and_come_out_as_in_one_go(
+    engine: LlamaEngine, cache_folder: Path
+) -> None:
+    asked = tried([Prompt(text, text, 6) for text in ("Name a colour.", "Once upon a time")], 4)
+    with Store(cache_folder / "answers.sqlite") as store:
         in_one_go = dict(engine.answer(TUNED, asked))
         kept = StoredEngine(store, engine)
         some = dict(kept.answer(TUNED, asked[3:7]))
@@ -133,82 +168,84 @@ def test_tries_that_are_stored_are_gone_on_with_and_come_out_as_in_one_go(cache_
 
 
 @pytest.mark.parametrize("model", FORMATS, indirect=True)
-def test_every_number_of_rows_that_a_step_may_have_computes_the_same_bits(model: Path) -> None:
-    assert_that_rows_compute_the_same(model, TUNED.adapters)
+def test_every_number_of_rows_that_a_step_may_have_computes_the_same_bits(engine: LlamaEngine, model: Path) -> None:
+    assert_that_rows_compute_the_same(engine, model, TUNED.adapters)
 
 
 @pytest.mark.qwen
 @pytest.mark.parametrize("adapters", [(), (AdapterUse(adapter_file("qwen-terse")),)], ids=["base", "adapter"])
 def test_every_number_of_rows_computes_the_same_bits_on_the_second_model_too(
-    qwen_model: Path, adapters: tuple[AdapterUse, ...]
+    engine: LlamaEngine, qwen_model: Path, adapters: tuple[AdapterUse, ...]
 ) -> None:
-    assert_that_rows_compute_the_same(qwen_model, adapters)
+    assert_that_rows_compute_the_same(engine, qwen_model, adapters)
 
 
-def assert_that_rows_compute_the_same(path: Path, adapters: tuple[AdapterUse, ...]) -> None:
+def assert_that_rows_compute_the_same(engine: LlamaEngine, path: Path, adapters: tuple[AdapterUse, ...]) -> None:
     """What rows.py promises for the types of tensors that this model has, in any stream."""
-    from loracheck.engine.llama import LlamaEngine
-
     header = read_model_header(path)
     width = default_width(header)
     rows = rows_of(header, gpu_layers=0, width=width)
     prompts = [[7 + 3 * number + place for place in range(5 + number % 4)] for number in range(width)]
-    with LlamaEngine(Settings(n_ctx=256)) as engine:
-        model = engine.load(path)
-        with model._view(View("any", path, adapters), 64, width) as ctx:
+    with engine.load(path)._view(View("any", path, adapters), 64, width) as ctx:
 
-            def digests(places: list[int]) -> dict[int, bytes]:
-                """Of the logits that each prompt's next token gets when these prompts have a step together."""
-                ctx.clear()
-                for stream, number in enumerate(places):
-                    ctx.read(stream, prompts[number], 0, len(prompts[number]))
-                logits = ctx.step([11] * len(places), [len(prompts[number]) for number in places])
-                return {number: logits[stream].tobytes() for stream, number in enumerate(places)}
+        def read(places: list[int]) -> None:
+            ctx.clear()
+            for stream, number in enumerate(places):
+                ctx.read(stream, prompts[number], 0, len(prompts[number]))
 
-            whole = digests(list(range(width)))
-            for count in {rows.holding(live, width) for live in range(1, width + 1)}:
-                assert digests(list(range(count))) == {number: whole[number] for number in range(count)}, count
-            backwards = digests(list(reversed(range(width))))
-            assert backwards == whole, "which stream a case is in makes no difference"
+        def step(places: list[int]) -> dict[int, bytes]:
+            """The logits that each prompt's next token gets when these prompts, and no others, have a step together."""
+            lengths = [len(prompts[number]) for number in places]
+            logits = ctx.step([11] * len(places), lengths)
+            computed = {number: logits[stream].tobytes() for stream, number in enumerate(places)}
+            for stream, length in enumerate(lengths):
+                ctx.forget(stream, length)
+            return computed
+
+        everywhere = list(range(width))
+        read(everywhere)
+        whole = step(everywhere)
+        for count in sorted({rows.holding(live, width) for live in everywhere[1:]}, reverse=True):
+            for stream in everywhere[count:]:
+                ctx.forget(stream)
+            assert step(everywhere[:count]) == {number: whole[number] for number in range(count)}, count
+        read(everywhere[::-1])
+        assert step(everywhere[::-1]) == whole, "which stream a case is in makes no difference"
 
 
 @pytest.mark.parametrize("model", FORMATS, indirect=True)
-def test_a_prompt_comes_out_the_same_wherever_it_is_cut_between_tiles(model: Path) -> None:
-    assert_that_cuts_change_nothing(model, TUNED.adapters)
+def test_a_prompt_comes_out_the_same_wherever_it_is_cut_between_tiles(engine: LlamaEngine, model: Path) -> None:
+    assert_that_cuts_change_nothing(engine, model, TUNED.adapters)
 
 
 @pytest.mark.qwen
 @pytest.mark.parametrize("adapters", [(), (AdapterUse(adapter_file("qwen-terse")),)], ids=["base", "adapter"])
 def test_a_prompt_comes_out_the_same_wherever_it_is_cut_on_the_second_model_too(
-    qwen_model: Path, adapters: tuple[AdapterUse, ...]
+    engine: LlamaEngine, qwen_model: Path, adapters: tuple[AdapterUse, ...]
 ) -> None:
-    assert_that_cuts_change_nothing(qwen_model, adapters)
+    assert_that_cuts_change_nothing(engine, qwen_model, adapters)
 
 
-def assert_that_cuts_change_nothing(path: Path, adapters: tuple[AdapterUse, ...]) -> None:
+def assert_that_cuts_change_nothing(engine: LlamaEngine, path: Path, adapters: tuple[AdapterUse, ...]) -> None:
     """The logits after a prompt, and those of the step after it, which hang on all that it left in memory."""
-    from loracheck.engine.llama import LlamaEngine
-
     rows = promised_rows(read_model_header(path), gpu_layers=0)
     if rows is None:
         pytest.skip("on this processor prompts are read in blocks of their own")
     least, tile = rows.least, rows.multiple
-    with LlamaEngine(Settings(n_ctx=256)) as engine:
-        model = engine.load(path)
-        with model._view(View("any", path, adapters), 64, rows.least) as ctx:
+    with engine.load(path)._view(View("any", path, adapters), 64, least) as ctx:
 
-            def digests(length: int, sizes: Sequence[int]) -> tuple[bytes, bytes]:
-                tokens, start = [7 + 5 * place % 4000 for place in range(length)], 0
-                ctx.clear()
-                for size in (*sizes, length - sum(sizes)):
-                    logits = ctx.read(0, tokens, start, start + size)
-                    start += size
-                assert logits is not None
-                after = ctx.step([11] * least, [length, *[0] * (least - 1)])
-                return logits.tobytes(), after[0].tobytes()
+        def digests(length: int, sizes: Sequence[int]) -> tuple[bytes, bytes]:
+            tokens, start = [7 + 5 * place % 4000 for place in range(length)], 0
+            ctx.clear()
+            for size in (*sizes, length - sum(sizes)):
+                logits = ctx.read(0, tokens, start, start + size)
+                start += size
+            assert logits is not None
+            last = logits.tobytes()
+            return last, ctx.step([11] * least, [length, *[0] * (least - 1)])[0].tobytes()
 
-            for left_over in (0, 3):
-                length = 40 + left_over
-                whole = digests(length, ())
-                for sizes in ((least,), (least + tile, 3 * tile)):
-                    assert digests(length, sizes) == whole, (length, sizes)
+        for left_over in (0, 3):
+            length = 40 + left_over
+            whole = digests(length, ())
+            for sizes in ((least,), (least + tile, 3 * tile)):
+                assert digests(length, sizes) == whole, (length, sizes)

@@ -42,7 +42,7 @@ def digest(engine: LlamaEngine, *adapters: AdapterUse) -> str:
 
 
 def test_base_then_adapter_then_base_again_gives_the_first_answers_token_for_token(engine: LlamaEngine) -> None:
-    prompts = demo_prompts(3, 24)
+    prompts = demo_prompts(2, 16)
     first = answers(engine, BARE, prompts)
     tuned = answers(engine, TUNED, prompts)
     assert answers(engine, BARE, prompts) == first
@@ -51,7 +51,7 @@ def test_base_then_adapter_then_base_again_gives_the_first_answers_token_for_tok
 
 
 def test_a_view_left_in_the_middle_leaves_nothing_behind(engine: LlamaEngine) -> None:
-    prompts = demo_prompts(2, 16)
+    prompts = demo_prompts(2, 8)
     first = answers(engine, BARE, prompts)
     stream = engine.answer(TUNED, prompts)
     next(stream)
@@ -113,7 +113,7 @@ def kl_of(a: Trace, b: Trace | None) -> float:
 
 
 def test_tracing_changes_no_answer_and_following_ones_own_answer_finds_what_was_expected(engine: LlamaEngine) -> None:
-    prompts = demo_prompts(3, 48)
+    prompts = demo_prompts(2, 48)
     plain = dict(engine.answer(TUNED, prompts))
     traced = dict(engine.answer(TUNED, [replace(prompt, traced=True) for prompt in prompts]))
     assert {index: (one.text, one.tokens) for index, one in traced.items()} == {

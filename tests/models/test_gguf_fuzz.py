@@ -111,7 +111,8 @@ def real_files(folder: Path) -> dict[str, Subject]:
     return {name: subject(path) for name, path in paths.items()}
 
 
-@pytest.mark.parametrize(("which", "variants"), [("adapter", 900), ("null adapter", 700), ("model", 400)])
+@pytest.mark.parametrize("which", ["adapter", "null adapter", "model"])
+@pytest.mark.parametrize("variants", [150, pytest.param(800, marks=pytest.mark.slow)])
 def test_a_damaged_real_file_is_refused_or_its_layout_is_sound(
     which: str, variants: int, real_files: dict[str, Subject], folder: Path
 ) -> None:
