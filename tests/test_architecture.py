@@ -17,7 +17,7 @@ SOURCE = Path(loracheck.__file__).parent
 
 # Left knows nothing of right; what stands on one line may know each other only where it is said below.
 ROOMS = (
-    {"errors", "text", "processes", "progress", "file_types"},
+    {"errors", "text", "processes", "progress", "file_kinds", "file_types"},
     {"windows"},
     {"files"},
     {"scoring"},

@@ -193,7 +193,7 @@ def sweep(
     Workers are started as processes that import the main script anew: there, call it under `if __name__ == "__main__"`.
     """
     if cluster and workers:
-        raise InputError("cluster and workers exclude each other")
+        raise InputError("cluster and workers exclude each other; give one of them")
     cells = build_cells(
         suite,
         base=base,
@@ -253,7 +253,7 @@ def locate(
     )
     mended = None if write is None else Path(write).expanduser()
     if cluster and workers:
-        raise InputError("cluster and workers exclude each other")
+        raise InputError("cluster and workers exclude each other; give one of them")
     with open_cluster(cluster, workers, built.defaults.gpu_layers, tell=None) as pool:
         if pool and settings.get("threads") is None:
             built = built.with_defaults(threads=pool.threads)

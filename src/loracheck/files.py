@@ -108,6 +108,8 @@ MAX_BYTES = 512 * 2**20
 # How long a pipe, such as `<(...)`, may stay silent.
 PATIENCE_SECONDS = 60.0
 SMALLER = "give a smaller one"
+ELSEWHERE = "make room there, or write it elsewhere"
+MAY_YOU = "is it there, and may you read it?"
 _CHUNK = 2**20
 _POLL_SECONDS = 0.1
 
@@ -131,12 +133,12 @@ def read_bytes(path: Path, error: type[InputError], most: int = MAX_BYTES, fix: 
                 chunks.append(chunk)
                 left -= len(chunk)
     except FileNotFoundError:
-        raise error(f"{path}: no such file") from None
+        raise error(f"{path}: no such file; check the path") from None
     except IsADirectoryError:
-        raise error(f"{path}: a folder, not a file") from None
+        raise error(f"{path}: this is a folder; name a file in it") from None
     except (OSError, ValueError) as bad:
         # ValueError: a name with a null byte in it.
-        raise error(f"{path}: {getattr(bad, 'strerror', None) or bad}") from None
+        raise error(f"{path}: cannot read the file: {getattr(bad, 'strerror', None) or bad}; {MAY_YOU}") from None
     if left < 0:
         raise error(too_large(path, most, fix))
     return b"".join(chunks)
@@ -171,5 +173,5 @@ def sha256_of(path: Path, error: type[InputError] = InputError) -> str:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
     except OSError as problem:
-        raise error(f"{path}: cannot read the file: {problem.strerror}") from problem
+        raise error(f"{path}: cannot read the file: {problem.strerror}; {MAY_YOU}") from problem
     return digest.hexdigest()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from loracheck.cases.case import Case
+from loracheck.cases.entries import Entry
 from loracheck.cases.load import find_bad_schema
 from loracheck.cases.suite import AdapterEntry, Defaults, Suite
 from loracheck.engine import Prompt, Sampling, Settings, Try, View
@@ -232,12 +233,16 @@ def _confirm_two_views(plan: Plan) -> None:
         )
 
 
+def _place(suite: Suite, entry: Entry) -> str:
+    return entry.name if suite.file is None else f"{suite.file}: {entry.name}"
+
+
 def _confirm_schemas(suite: Suite) -> None:
     """With strict schemas, none of them may itself be invalid."""
     for entry in suite.entries:
         complaint = find_bad_schema(entry.asks)
         if complaint is not None:
-            raise CasesError(f"{entry.name}: {complaint}")
+            raise CasesError(f"{_place(suite, entry)}: {complaint}; mend it, or leave out the strict schema")
 
 
 def _attempts(suite: Suite) -> tuple[Try | None, ...]:
@@ -246,7 +251,8 @@ def _attempts(suite: Suite) -> tuple[Try | None, ...]:
     if defaults.trials is None or defaults.temperature is None:
         for entry in suite.entries:
             if entry.needs_tries:
-                raise SuiteError(f"{entry.name}: assert_pass_hat_k_delta_gte needs trials and a temperature")
+                needed = "assert_pass_hat_k_delta_gte needs trials and a temperature"
+                raise SuiteError(f"{_place(suite, entry)}: {needed}; give both, or take it out")
         return ()
     if defaults.temperature == 0:
         return (None,) * defaults.trials

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,10 +15,12 @@ from loracheck.cases.entries import NullAdapterEntry
 from loracheck.cases.load import DEFAULT_PACK, ToolList, find_cases, load_pack, load_tools, tell_if_not_used
 from loracheck.cases.load import load_suite as load_suite_file
 from loracheck.cases.suite import AdapterEntry, Suite, adapter_entry, quick_suite
-from loracheck.errors import InputError, ReportError
+from loracheck.errors import InputError, ReportError, SuiteError
+from loracheck.file_kinds import SUITE, misplaced
 from loracheck.models.peft import is_peft_folder, source_hashes
 from loracheck.probes import suite_type
 from loracheck.provenance import model_record
+from loracheck.quantized import file_type
 from loracheck.results import AdapterRecord, FileRecord, Report
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
@@ -34,6 +36,8 @@ def load_suite(path: AnyPath, tools: tuple[Tool, ...] = ()) -> Suite:
 
     Cases that name no tools get `tools`, or where there are none those of the suite's `tools_file`.
     """
+    if wrong := misplaced(Path(path), "a suite file", SUITE):
+        raise SuiteError(wrong)
     return load_suite_file(Path(path), suite_type(), tools)
 
 
@@ -86,7 +90,11 @@ def build_suite(
         # What is asked for here wins: one of the two is enough, and two are too many.
         kept = loaded.with_defaults(quantize=None) if other else loaded.without_candidate() if quantize else loaded
         built = kept.with_models(model, adapters, base_adapters, other)
-        built = built if asked is None else built.with_cases(asked)
+        built = (
+            built
+            if asked is None
+            else built.with_cases(asked, str(cases) if isinstance(cases, str | os.PathLike) else "")
+        )
     elif model is None:
         raise InputError(MISSING)
     else:
@@ -114,6 +122,17 @@ def _confirm_models(suite: Suite) -> None:
         raise InputError(f"{place}nothing to check; {fix}" if place else MISSING)
     if suite.models.ft.gguf and suite.defaults.quantize:
         raise InputError(f"{place}{_BOTH}")
+    if suite.defaults.quantize:
+        quantizations([suite.defaults.quantize], suite, "defaults")
+
+
+def quantizations(names: Iterable[str], suite: Suite, section: str) -> list[str]:
+    """What a section of the suite asks to quantize to, as llama.cpp spells it. InputError for what cannot be made."""
+    try:
+        return [file_type(name) for name in names]
+    except InputError as bad:
+        place = "" if suite.file is None else f"{suite.file}: {section}.quantize: "
+        raise InputError(f"{place}{bad}") from None
 
 
 def _tools_of(suite: Suite | None, cases: AnyPath | Sequence[Case] | None) -> tuple[Tool, ...]:

@@ -40,9 +40,15 @@ def test_a_file_that_is_neither_says_what_it_is(tmp_path: Path, settings: dict[s
 
 def test_model_and_adapter_in_each_others_place_are_sent_back(tmp_path: Path) -> None:
     model, adapter = write_model(tmp_path / "m.gguf"), write_adapter(tmp_path / "a.gguf")
-    with pytest.raises(AdapterError, match=r"a model \(llama, 9 tensors\).*; give it as --base"):
+    with pytest.raises(
+        AdapterError,
+        match=r"a model \(llama, 9 tensors\), not a LoRA adapter; `loracheck check --base .*m.gguf --adapter ADAPTER",
+    ):
         read_adapter(model)
-    with pytest.raises(ModelError, match="this is a LoRA adapter, not a model; give it as --adap"):
+    with pytest.raises(
+        ModelError,
+        match=r"this is a LoRA adapter, not a model; `loracheck check --base MODEL.gguf --adapter .*a.gguf` checks",
+    ):
         read_model(adapter)
 
 
@@ -67,7 +73,7 @@ def test_a_training_folder_is_recognised(tmp_path: Path, file: str, complaint: s
         (b"\n<!DOCTYPE html><html>", "web page"),
         (b'{"r": 8}', "JSON file"),
         ("Grüße\n".encode(), "text file"),
-        (("a" * 511 + "ü").encode(), "text file"),
+        (("a" * 4095 + "ü").encode(), "text file"),
         (b"\x00\xff\x00\xff", "not a GGUF file"),
         (b"GGU", "text file"),
     ],

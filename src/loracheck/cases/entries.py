@@ -11,6 +11,8 @@ from pydantic import AfterValidator, Field, model_validator
 from loracheck.cases.case import Case, Strict, named_apart
 from loracheck.scoring.limits import Limits
 
+_ADD = "add some, or take it out"
+
 
 class Entry(Strict):
     """One entry of a suite: its settings are its fields."""
@@ -102,13 +104,13 @@ class ToolUseEntry(Entry):
     def _limits_have_cases(self) -> ToolUseEntry:
         expected = (call for case in self.cases for call in case.expected_calls)
         if self.assert_exact_arguments_gte is not None and all(call.arguments is None for call in expected):
-            raise ValueError("assert_exact_arguments_gte needs cases with gold_arguments")
+            raise ValueError(f"assert_exact_arguments_gte needs cases with gold_arguments; {_ADD}")
         if self.assert_abstention_gte is not None and all(case.expects_call for case in self.cases):
-            raise ValueError("assert_abstention_gte needs cases with expect: no_call")
+            raise ValueError(f"assert_abstention_gte needs cases with expect: no_call; {_ADD}")
         if self.assert_all_calls_gte is not None and all(case.gold_calls is None for case in self.cases):
-            raise ValueError("assert_all_calls_gte needs cases with gold_calls")
+            raise ValueError(f"assert_all_calls_gte needs cases with gold_calls; {_ADD}")
         if self.needs_tries and not any(case.expects_call for case in self.cases):
-            raise ValueError("assert_pass_hat_k_delta_gte needs cases that expect a call")
+            raise ValueError(f"assert_pass_hat_k_delta_gte needs cases that expect a call; {_ADD}")
         return self
 
     @property

@@ -16,6 +16,7 @@ from loracheck.cases.importers import foreign_format, import_cases
 from loracheck.cases.read import MAX_JSON_LINES, JsonFile, TextFile, YamlFile, read_json_lines, read_text_file
 from loracheck.cases.suite import Suite
 from loracheck.errors import CasesError, SuiteError
+from loracheck.file_kinds import CASES, misplaced
 from loracheck.text import counted
 
 DEFAULT_PACK = "core"
@@ -67,6 +68,8 @@ class _Reply(BaseModel):
 def load_tools(path: str | Path) -> tuple[Tool, ...]:
     """Tools from a JSON file, or from a YAML file (.yaml, .yml): a list of them, or what MCP's tools/list gives."""
     path = Path(path)
+    if wrong := misplaced(path, "a list of tools", CASES):
+        raise CasesError(wrong)
     file = YamlFile(path, CasesError, _TOO_MUCH_YAML) if _is_yaml(path) else JsonFile(path, CasesError)
     if isinstance(file.value, list):
         return file.validate(RootModel[Annotated[Surface, Field(min_length=1)]]).root
@@ -96,14 +99,14 @@ def _is_yaml(path: Path) -> bool:
 def _yaml_list(path: Path, tools: tuple[Tool, ...]) -> tuple[Case, ...]:
     file = YamlFile(path, CasesError)
     if not isinstance(file.value, list):
-        raise CasesError(f"{path}: not a list of cases")
+        raise CasesError(f"{path}: not a list of cases; begin each with a dash: - prompt: …")
     return file.validate(RootModel[tuple[Case, ...]], tools=tools).root
 
 
 def _each_with_id(path: Path, cases: tuple[Case, ...]) -> tuple[Case, ...]:
     """The cases of the file. CasesError when there are none, or two of one id."""
     if not cases:
-        raise CasesError(f"{path}: no cases in it")
+        raise CasesError(f"{path}: no cases in it; write some, or name another file")
     try:
         return named_apart(cases)
     except ValueError as bad:
@@ -125,6 +128,8 @@ def find_cases(
     if not path.suffix and not path.exists():
         packs = f"{', '.join(PACKS)}{did_you_mean(str(name), PACKS)}"
         raise CasesError(f"{path}: no such file, and no built-in pack; the packs are {packs}")
+    if wrong := misplaced(path, "a file of cases", CASES):
+        raise CasesError(wrong)
     if _is_yaml(path):
         return load_cases(path, tools)
     file = read_text_file(path, tools=tools)

@@ -59,7 +59,7 @@ class JsonFile:
             fix = "mend it; the name of a YAML file ends in .yaml"
             raise error(f"{path}:{bad.lineno}: not JSON: {bad.msg}; {fix}") from None
         except (ValueError, RecursionError) as bad:
-            raise error(f"{path}: not JSON that we can read: {bad}") from None
+            raise error(f"{path}: not JSON that we can read: {bad}; take it out") from None
 
     def validate(self, model: type[Model], **context: Any) -> Model:
         try:
@@ -129,7 +129,7 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _confirm_shallow(value: Any, left: int = MAX_NESTING) -> None:
     if left < 0:
-        raise ValueError(f"nested more than {MAX_NESTING} deep")
+        raise ValueError(f"nested more than {MAX_NESTING} deep; take some of it out")
     for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _confirm_shallow(child, left - 1)
 
@@ -171,12 +171,12 @@ def _elements(file: TextFile) -> Iterator[Record]:
         if text[at : at + 1] == "]":
             return
         if not is_separated:
-            raise CasesError(f"{file.path}:{line}: not a JSON array: {separator} or ] should stand here")
+            raise CasesError(f"{file.path}:{line}: not a JSON array: {separator} or ] should stand here; mend it")
         separator = ","
         try:
             value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as bad:
-            raise CasesError(f"{file.path}:{line}: not JSON: {bad}") from None
+            raise CasesError(f"{file.path}:{line}: not JSON: {bad}; mend it") from None
         yield Record(line, value)
 
 
@@ -207,7 +207,7 @@ def _complaints(
 def _causes(bad: ValidationError, value: Any) -> list[tuple[list[int | str], ErrorDetails]]:
     """Each mistake with its place. A list is called too short when its items are bad: only the items are named."""
     details = bad.errors(include_url=False)[: 10 * _MOST_COMPLAINTS]
-    placed = [(_real_place(detail["loc"], value), detail) for detail in details]
+    placed = [(_real_place(detail, value), detail) for detail in details]
     return [
         (place, detail)
         for place, detail in placed
@@ -216,14 +216,14 @@ def _causes(bad: ValidationError, value: Any) -> list[tuple[list[int | str], Err
     ]
 
 
-def _real_place(loc: tuple[int | str, ...], value: Any) -> list[int | str]:
+def _real_place(detail: ErrorDetails, value: Any) -> list[int | str]:
     """A pydantic location without the steps that stand in no file, such as the tag of a union."""
     place: list[int | str] = []
-    for depth, step in enumerate(loc):
+    for step in detail["loc"]:
         try:
             value = value[step]
         except (LookupError, TypeError):
-            if depth < len(loc) - 1:
+            if detail["type"] != "missing" or step != detail["loc"][-1]:
                 continue
         place.append(step)
     return place
@@ -248,21 +248,60 @@ def _complaint(place: list[int | str], detail: ErrorDetails, model: type[BaseMod
     if detail["type"] in _PLAINLY:
         problem = _PLAINLY[detail["type"]]
     elif detail["type"] == "extra_forbidden":
-        problem = f"unknown key{did_you_mean(str(place[-1]), _known_keys(model, set())) or '; take it out'}"
+        problem = f"unknown key{_key_instead(model, detail['loc']) or '; take it out'}"
     elif detail["type"] == "union_tag_invalid":
-        problem = f"unknown kind {detail['ctx']['tag']!r}; known: {detail['ctx']['expected_tags']}"
+        known = detail["ctx"]["expected_tags"]
+        kind = str(detail["ctx"]["tag"])
+        problem = f"unknown kind {kind!r}; known: {known}{did_you_mean(kind, known.replace(chr(39), '').split(', '))}"
+    elif detail["type"] == "literal_error" and isinstance(detail["input"], str):
+        known = detail["ctx"]["expected"]
+        problem += did_you_mean(detail["input"], re.findall(r"'([^']*)'", known))
     return f"{where}: {problem}" if where else problem
 
 
-def _known_keys(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[str]:
-    """Every key of a model and of the models inside it, as files spell it."""
+def _key_instead(model: type[BaseModel], loc: tuple[int | str, ...]) -> str:
+    """The key that was probably meant at this place, or where in the file the key belongs; nothing where no key is near."""
+    key, here = str(loc[-1]), _models_at(model, loc[:-1])
+    fields = {name: info.alias or name for each in here for name, info in each.model_fields.items()}
+    if key in fields:
+        return f"; did you mean {fields[key]!r}?"
+    elsewhere = _places(model, "", set())
+    if key in elsewhere:
+        return f"; it belongs in {elsewhere[key]}"
+    return did_you_mean(key, fields.values()) or did_you_mean(key, elsewhere)
+
+
+def _models_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[type[BaseModel]]:
+    """What may stand at a pydantic location. The tag of a union, a step of its own, picks one of several."""
+    here = [model]
+    for step in loc:
+        if isinstance(step, int):
+            continue
+        inner = [
+            below
+            for each in here
+            for name, info in each.model_fields.items()
+            if step in (name, info.alias)
+            for below in _models_in(info.annotation)
+        ]
+        here = inner or [each for each in here if _tag(each) == step] or here
+    return here
+
+
+def _tag(model: type[BaseModel]) -> object:
+    kind = model.model_fields.get("kind")
+    return None if kind is None else kind.default
+
+
+def _places(model: type[BaseModel], where: str, seen: set[type[BaseModel]]) -> dict[str, str]:
+    """Every key of the models inside this one, and the key that it stands under."""
     seen.add(model)
-    keys = {info.alias or name for name, info in model.model_fields.items()}
-    for info in model.model_fields.values():
+    places = {info.alias or name: where for name, info in model.model_fields.items()} if where else {}
+    for name, info in model.model_fields.items():
         for inner in _models_in(info.annotation):
             if inner not in seen:
-                keys |= _known_keys(inner, seen)
-    return keys
+                places = _places(inner, info.alias or name, seen) | places
+    return places
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

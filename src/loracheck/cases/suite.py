@@ -68,7 +68,7 @@ def adapter_entry(text: str | os.PathLike[str]) -> AdapterEntry:
     except ValueError:
         raise InputError(f"{scale!r} in {spelled!r} is not a scale; write PATH@0.5") from None
     if not math.isfinite(factor):
-        raise InputError(f"the scale in {spelled!r} is not a finite number")
+        raise InputError(f"the scale in {spelled!r} is not a finite number; write PATH@0.5")
     return AdapterEntry(gguf=Path(path), scale=factor)
 
 
@@ -157,7 +157,9 @@ class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_
         try:
             json.dumps(arguments, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
-            raise ValueError("a value that is not JSON; a report could not tell it") from None
+            raise ValueError(
+                "a value that is not JSON; give text, numbers, true, false, null, or lists and mappings of them"
+            ) from None
         return arguments
 
     @field_validator("quantize")
@@ -229,7 +231,9 @@ class Suite(Strict, validate_by_name=True, validate_by_alias=True, serialize_by_
     @classmethod
     def _known_version(cls, version: int) -> int:
         if version != VERSION:
-            raise ValueError(f"this loracheck reads version {VERSION}, the file says {version}")
+            raise ValueError(
+                f"this loracheck reads version {VERSION}, the file says {version}; use a loracheck that reads it"
+            )
         return version
 
     @field_validator("entries")
@@ -317,13 +321,14 @@ class Suite(Strict, validate_by_name=True, validate_by_alias=True, serialize_by_
             for entry in self.entries
         )
 
-    def with_cases(self, cases: Sequence[Case]) -> Suite:
-        """A copy whose entries ask these cases. CasesError when one needs others."""
+    def with_cases(self, cases: Sequence[Case], source: str = "") -> Suite:
+        """A copy whose entries ask these cases. CasesError, which says where they are from, when one needs others."""
         try:
             return self._with_entries(entry.asking(cases) for entry in self.entries)
         except ValidationError as bad:
             complaint = bad.errors()[0]["msg"].removeprefix("Value error, ")
-            raise CasesError(f"these cases do not fit the suite: {complaint}") from None
+            place = f"{source}: " if source else ""
+            raise CasesError(f"{place}these cases do not fit the suite: {complaint}") from None
 
     def with_nulls(self, runs: int | None = None) -> Suite:
         """A copy that has null adapters: its own, or the default ones; `runs` of them when given."""

@@ -17,6 +17,7 @@ MAX_SPELT_OUT = 64 * 2**20
 _NODE_BYTES = 32
 # More cannot be written in decimal, hexadecimal ones among them.
 _MAX_DIGITS = 3000
+_TOO_DEEP = f"nested more than {MAX_NESTING} deep; take some of it out"
 
 # What PyYAML, which reads YAML 1.1, would take for more than words, and what is left of that.
 _PLAIN = {
@@ -73,11 +74,14 @@ def parse_yaml(text: str) -> tuple[yaml.Node | None, Any]:
         _measure(node, {})
         return node, loader.construct_document(node)
     except yaml.MarkedYAMLError as bad:
-        raise BadYamlError(f"not YAML: {bad.problem}", bad.problem_mark) from None
+        raise BadYamlError(f"not YAML: {bad.problem}; mend it here or above", bad.problem_mark) from None
     except yaml.YAMLError as bad:
-        raise BadYamlError(f"not YAML: {bad}") from None
-    except (RecursionError, ValueError) as bad:
-        raise BadYamlError(f"not YAML we can read: {bad}") from None
+        # The first line says what is wrong, and the others where in a text that has no lines.
+        raise BadYamlError(f"not YAML: {str(bad).splitlines()[0]}; take it out") from None
+    except RecursionError:
+        raise BadYamlError(_TOO_DEEP) from None
+    except ValueError as bad:
+        raise BadYamlError(f"not YAML we can read: {bad}; write it otherwise") from None
 
 
 def children(node: yaml.Node | None) -> Iterator[tuple[object, yaml.Mark, yaml.Node]]:
@@ -119,7 +123,7 @@ def _measure(node: yaml.Node, known: dict[int, tuple[int, int] | None]) -> tuple
             f"larger than {MAX_SPELT_OUT // 2**20} MB with its aliases spelt out; use fewer of them", node.start_mark
         )
     if depth > MAX_NESTING:
-        raise BadYamlError(f"nested more than {MAX_NESTING} deep", node.start_mark)
+        raise BadYamlError(_TOO_DEEP, node.start_mark)
     known[id(node)] = size, depth
     return size, depth
 
@@ -128,5 +132,5 @@ def _refuse_duplicates(node: yaml.Node) -> None:
     seen: set[object] = set()
     for key, mark, _ in children(node):
         if key in seen:
-            raise BadYamlError(f"the key {key!r} stands here twice", mark)
+            raise BadYamlError(f"the key {key!r} stands here twice; keep one", mark)
         seen.add(key)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from loracheck.cli.options import INPUT, OUTPUT
+from loracheck.cli.options import INPUT, OUTPUT, OneOf
 from loracheck.text import visible
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _in_words(value: Any) -> str:
 @click.option("-o", "--output", type=OUTPUT, required=True, help="Where to write the GGUF adapter.")
 @click.option(
     "--outtype",
-    type=click.Choice(["f32", "f16"]),
+    type=OneOf(["f32", "f16"]),
     default="f32",
     show_default=True,
     help="How to store the numbers: f32 loses nothing, f16 takes half the room.",
@@ -172,7 +172,7 @@ def convert(peft: Path, base: Path, output: Path, outtype: str) -> None:
 @click.option("--seed", type=int, default=1000, show_default=True, help="Same seed, same bytes.")
 @click.option(
     "--match",
-    type=click.Choice(["scale", "norm"]),
+    type=OneOf(["scale", "norm"]),
     default="scale",
     show_default=True,
     help="Size the noise by --scale, or give each pair the update norm that it has in the adapter.",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from loracheck.cases import MOST
-from loracheck.cli.options import INPUT, LazyChoice
+from loracheck.cli.options import INPUT, OneOf
 from loracheck.engine import TIMEOUT
 
 MAX_NEW_TOKENS_HELP = "Longest answer.  [default: 256, or 1024 where the model may think first]"
@@ -61,10 +61,10 @@ _FLIPS_HELP = "Ask the base once more, rounding otherwise: what is noise?"
 _OPTIONS = (
     click.option("--null-runs", type=click.IntRange(1, 10), help="Null adapters to try.  [default: 3]"),
     click.option("--no-null", is_flag=True, help="No null adapters, so no z."),
-    click.option("--prompt", type=click.Choice(["chat", "raw"]), help="Chat template, or bare text."),
+    click.option("--prompt", type=OneOf(["chat", "raw"]), help="Chat template, or bare text."),
     click.option(
         "--dialect",
-        type=LazyChoice(_dialects),
+        type=OneOf(_dialects),
         metavar="NAME",
         help="How calls are written.  [default: auto, as the prompts ask and as the base does]",
     ),
@@ -85,10 +85,10 @@ _OPTIONS = (
     ),
     click.option(
         "--template",
-        type=click.Choice(["own", "base"]),
+        type=OneOf(["own", "base"]),
         help="Whose chat template a candidate is asked by.  [default: own]",
     ),
-    click.option("--schema", type=click.Choice(["basic", "strict"]), help=_SCHEMA_HELP),
+    click.option("--schema", type=OneOf(["basic", "strict"]), help=_SCHEMA_HELP),
     click.option("--max-new-tokens", type=click.IntRange(1, MOST), help=MAX_NEW_TOKENS_HELP),
     click.option("--n-ctx", type=click.IntRange(32, MOST), help="Context for each case.  [default: 4096]"),
     click.option("--threads", type=click.IntRange(1, 512), help="CPU threads.  [default: by the machine]"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loracheck.cli.options import INPUT, OUTPUT, LazyChoice
+from loracheck.cli.options import INPUT, OUTPUT, Commands, OneOf
 from loracheck.text import counted, visible
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _format_names() -> Iterable[str]:
     return FORMATS
 
 
-@click.group(epilog=EXAMPLES)
+@click.group(cls=Commands, epilog=EXAMPLES)
 def cases() -> None:
     """Import cases from other formats; check your own; list and show the built-in ones."""
 
@@ -66,9 +66,7 @@ def cases() -> None:
 @cases.command("import", epilog=IMPORT_EXAMPLES)
 @click.argument("file", type=INPUT)
 @click.option("-o", "--output", type=OUTPUT, required=True, help="Where to write the cases, as JSON lines.")
-@click.option(
-    "--format", type=LazyChoice(_format_names), help="The format of FILE.  [default: detected from its records]"
-)
+@click.option("--format", type=OneOf(_format_names), help="The format of FILE.  [default: detected from its records]")
 @click.option("--answers", type=INPUT, help="BFCL's accepted answers, if they are not where BFCL keeps them.")
 @TOOLS
 @click.option("--limit", type=click.IntRange(1), help="Take only this many cases, the first ones.")
@@ -100,7 +98,7 @@ def import_(
     from loracheck.errors import CasesError
 
     if limit and sample:
-        raise click.UsageError("--limit and --sample exclude each other")
+        raise click.UsageError("--limit and --sample exclude each other; give one of them")
     if output.exists() and file.exists() and output.samefile(file):
         raise click.UsageError(f"-o {output}: this is the file to import; name another")
     if not output.absolute().parent.is_dir():
@@ -110,7 +108,7 @@ def import_(
     _tell("not used", [(skipped.line, skipped.reason) for skipped in imported.skipped])
     _tell("used, but", imported.notes)
     if not imported.cases:
-        raise CasesError(f"{file}: no record could be used")
+        raise CasesError(f"{file}: no record could be used; the reasons are above")
     write_cases(output, imported.cases)
     no_calls = sum(not case.expects_call for case in imported.cases)
     several = sum(len(case.expected_calls) > 1 for case in imported.cases)

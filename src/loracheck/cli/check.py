@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loracheck.cli.asking import CASES, NO_CACHE, QUIET, TOOLS, asking_options
-from loracheck.cli.options import INPUT, LazyChoice, Outputs, output_options
+from loracheck.cli.options import INPUT, OneOf, Outputs, output_options
 from loracheck.cli.quantize import FileType
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _demo_adapters() -> Iterable[str]:
 @output_options
 @click.option(
     "--fail-on",
-    type=click.Choice(["inconclusive", "warn"]),
+    type=OneOf(["inconclusive", "warn"]),
     multiple=True,
     help="Exit with 1 also when the cases are too few to tell, or when the report warns.",
 )
@@ -129,9 +129,9 @@ def check(
     from loracheck.text import visible_lines
 
     if no_null and null_runs:
-        raise click.UsageError("--no-null and --null-runs exclude each other")
+        raise click.UsageError("--no-null and --null-runs exclude each other; give one of them")
     if candidate and quantize:
-        raise click.UsageError("--candidate and --quantize exclude each other")
+        raise click.UsageError("--candidate and --quantize exclude each other; give one of them")
     checked_files = adapters or candidate or quantize
     given = any(value is not None for value in defaults.values()) or checked_files
     if like and (suite or base or base_adapters or cases_file or tools_file or given or no_null or null_runs):
@@ -190,8 +190,8 @@ def _exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
 @click.command(
     epilog="\b\nExamples:\n  loracheck demo\n  loracheck demo --adapter renamer\n  loracheck demo --model qwen"
 )
-@click.option("--model", type=LazyChoice(_demo_models), default="smollm2", show_default=True, help="The base model.")
-@click.option("--adapter", "names", type=LazyChoice(_demo_adapters), multiple=True, help="Only this one. May repeat.")
+@click.option("--model", type=OneOf(_demo_models), default="smollm2", show_default=True, help="The base model.")
+@click.option("--adapter", "names", type=OneOf(_demo_adapters), multiple=True, help="Only this one. May repeat.")
 @NO_CACHE
 @QUIET
 @click.pass_context

@@ -76,16 +76,16 @@ def locate(
     from loracheck.sweeping.clusters import open_cluster
 
     if cluster and workers:
-        raise click.UsageError("--cluster and --workers exclude each other")
+        raise click.UsageError("--cluster and --workers exclude each other; give one of them")
     if no_null and null_runs:
-        raise click.UsageError("--no-null and --null-runs exclude each other")
+        raise click.UsageError("--no-null and --null-runs exclude each other; give one of them")
     if not (suite or (base and adapters)):
         raise click.UsageError("give a SUITE file, or both --base MODEL.gguf and --adapter ADAPTER.gguf")
     files = {"json": json_file, "html": html_file, "markdown": markdown_file}
     for form, path in {**files, "write": mended_file}.items():
         # Said before the work, not after it.
         if path is not None and not path.absolute().parent.is_dir():
-            raise click.UsageError(f"--{form} {path}: the folder does not exist")
+            raise click.UsageError(f"--{form} {path}: the folder does not exist; make it first")
     tell = partial(click.echo, err=True)
     work = build_suite(
         suite,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from loracheck.cli.options import Commands
 from loracheck.text import byte_size, counted, visible
 
 NO_ENGINE = 3
@@ -28,7 +29,7 @@ def doctor(ctx: click.Context) -> None:
         ctx.exit(NO_ENGINE)
 
 
-@click.group(epilog="\b\nExamples:\n  loracheck cache info\n  loracheck cache clear")
+@click.group(cls=Commands, epilog="\b\nExamples:\n  loracheck cache info\n  loracheck cache clear")
 def cache() -> None:
     """Show or empty what is kept between runs: answers, converted adapters, quantized models, the demo's models.
 

@@ -14,6 +14,7 @@ from loracheck.cli.cases import cases
 from loracheck.cli.check import check, demo
 from loracheck.cli.locate import locate
 from loracheck.cli.machine import cache, doctor
+from loracheck.cli.options import Commands
 from loracheck.cli.quantize import quantize
 from loracheck.cli.reports import diff, report, score
 from loracheck.cli.sweep import sweep
@@ -28,7 +29,7 @@ INTERRUPTED = 130
 CUT_SHORT = 141
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="loracheck")
 def cli() -> None:
     """Does this LoRA adapter still call tools the way its base does?
@@ -93,8 +94,8 @@ def run(args: list[str] | None = None, engine: Engine | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         click.echo(f"Error: {error.filename or 'standard output'}: {error.strerror}", err=True)
         return InputError.exit_code
-    except SystemExit:
-        # click's own answer to a closed pipe.
-        return CUT_SHORT
+    except SystemExit as end:
+        # A shell was told how to complete a command; or click's own answer to a closed pipe.
+        return CUT_SHORT if end.code else 0
     # What a command gave to `ctx.exit`, or None.
     return code or 0

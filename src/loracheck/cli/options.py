@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from loracheck.cases import did_you_mean
 from loracheck.report import FORMS, Form, write_text
@@ -20,25 +21,49 @@ if TYPE_CHECKING:
 
 
 # Not ParamType[str], which older versions of click do not know.
-class LazyChoice(click.ParamType):  # type: ignore[type-arg]
-    """One of some names that are known only to modules which `loracheck --help` need not wait for."""
+class OneOf(click.ParamType):  # type: ignore[type-arg]
+    """One of some names, with the nearest of them for a name that is none.
+
+    A function gives names that only modules know which `loracheck --help` need not wait for.
+    """
 
     name = "choice"
 
-    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, names: Iterable[str] | Callable[[], Iterable[str]]) -> None:
         self._names = names
 
+    @property
+    def names(self) -> list[str]:
+        return list(self._names() if callable(self._names) else self._names)
+
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - of click
-        return f"[{'|'.join(self._names())}]"
+        return f"[{'|'.join(self.names)}]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - of click
+        return [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        names = list(self._names())
+        names = self.names
         if value not in names:
             hint = did_you_mean(str(value), names) or f"; give one of {', '.join(names)}"
             # As the option is spelled, which need not be its parameter's name.
             what = param.opts[-1].lstrip("-") if param else self.name
             self.fail(f"no {what} {value!r}{hint}", param, ctx)
         return str(value)
+
+
+class Commands(click.Group):
+    """A group that knows what a misspelt command was meant to be, which not every version of click does."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
+            known = self.list_commands(ctx)
+            hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+            ctx.fail(f"no command {name!r}{hint}")
+        return super().resolve_command(ctx, args)
 
 
 _COLORS_HELP = "Colours.  [default: on a terminal, unless NO_COLOR is set]"
@@ -61,7 +86,7 @@ class Outputs:
         # Said before the work, not after it.
         for form, path in self.files.items():
             if not path.absolute().parent.is_dir():
-                raise click.UsageError(f"--{form} {path}: the folder does not exist")
+                raise click.UsageError(f"--{form} {path}: the folder does not exist; make it first")
 
     def write(self, report: Report) -> None:
         from loracheck.report.ci import annotations, append_step_summary

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from loracheck.cli.options import COLOR, INPUT, OUTPUT, VERBOSE
+from loracheck.cli.options import COLOR, INPUT, OUTPUT, VERBOSE, OneOf
 from loracheck.report import FORMS, write_text
 from loracheck.report.sweep import SWEEP_FORMS
 
@@ -44,7 +44,7 @@ def limit_and_bound(text: str) -> tuple[str, float]:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["terminal", *SWEEP_FORMS]),
+    type=OneOf(["terminal", *SWEEP_FORMS]),
     default="terminal",
     show_default=True,
     help="Markdown is for pull requests, JUnit XML for CI, HTML for a browser, CSV only for a sweep.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loracheck.cli.asking import CASES, TOOLS, asking_options
-from loracheck.cli.options import INPUT, SweepOutputs, sweep_output_options
+from loracheck.cli.options import INPUT, OneOf, SweepOutputs, sweep_output_options
 from loracheck.cli.quantize import FileType
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ Exit codes: 0 every cell passes (with --require any: one does), 1 one fails,
 @TOOLS
 @sweep_output_options
 @click.option("--reports", type=click.Path(file_okay=False, path_type=Path), help="Write each cell's report here.")
-@click.option("--require", type=click.Choice(["all", "any"]), default="all", help="How many cells must pass.")
+@click.option("--require", type=OneOf(["all", "any"]), default="all", help="How many cells must pass.")
 @click.option("--cluster", metavar="ADDRESS", help="Let a Dask cluster answer, such as tcp://host:8786.")
 @click.option("--workers", type=click.IntRange(1, 512), help="Start this many workers here, for this sweep.")
 @click.option("--yes", is_flag=True, help="Go ahead with more than 200 cells.")
@@ -104,13 +104,13 @@ def sweep(
     from loracheck.sweeping.running import sweep_store
 
     if no_null and null_runs:
-        raise click.UsageError("--no-null and --null-runs exclude each other")
+        raise click.UsageError("--no-null and --null-runs exclude each other; give one of them")
     if not (suite or (bases and (adapters or types))):
         raise click.UsageError("give a SUITE file, or --base MODEL.gguf and --adapter ADAPTER.gguf or --quantize TYPE")
     if reports and not reports.absolute().parent.is_dir():
-        raise click.UsageError(f"--reports {reports}: the folder above it does not exist")
+        raise click.UsageError(f"--reports {reports}: the folder above it does not exist; make it first")
     if cluster and workers:
-        raise click.UsageError("--cluster and --workers exclude each other")
+        raise click.UsageError("--cluster and --workers exclude each other; give one of them")
     tell = partial(click.echo, err=True)
     cells = build_cells(
         suite,

@@ -18,7 +18,7 @@ from loracheck.checking import check, confirm_known, confirm_unchanged, opened
 from loracheck.engine import TIMEOUT, Engine
 from loracheck.engine.stored import StoredEngine
 from loracheck.errors import AdapterError, InputError
-from loracheck.files import replacing
+from loracheck.files import ELSEWHERE, replacing
 from loracheck.judge import judge
 from loracheck.locating.grid import Grid, grid_of
 from loracheck.locating.located import Located, Writing
@@ -164,7 +164,7 @@ def _write(
             if not writing.written:
                 raise _NotPassedError
     except OSError as problem:
-        raise InputError(f"{path}: cannot write the file: {problem.strerror or problem}") from problem
+        raise InputError(f"{path}: cannot write the file: {problem.strerror or problem}; {ELSEWHERE}") from problem
     assert writing is not None
     return writing
 

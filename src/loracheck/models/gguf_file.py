@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from loracheck.errors import InputError
+from loracheck.files import MAY_YOU
 from loracheck.models.gguf_cursor import Cursor, LongArray, Scalar, Value, hash_array, read_array_item, read_value
 from loracheck.models.identify import describe_bytes, describe_folder
 
@@ -131,7 +132,7 @@ def read_header(path: Path, error: type[InputError] = InputError) -> GgufFile:
 def _mapped(path: Path, error: type[InputError]) -> Iterator[Cursor]:
     try:
         if path.is_dir():
-            raise error(f"{path}: {describe_folder(path)}")
+            raise error(f"{path}: {describe_folder(path, error)}")
         if not path.exists():
             raise error(f"{path}: there is no such file; check the path")
         if not path.is_file():
@@ -143,7 +144,7 @@ def _mapped(path: Path, error: type[InputError]) -> Iterator[Cursor]:
     except (OSError, ValueError) as problem:
         # ValueError: a path with a null byte in it, or a file emptied since we looked.
         reason = getattr(problem, "strerror", None) or problem
-        raise error(f"{path}: cannot read the file: {reason}") from problem
+        raise error(f"{path}: cannot read the file: {reason}; {MAY_YOU}") from problem
 
 
 def _parse(cursor: Cursor) -> GgufFile:
@@ -182,9 +183,9 @@ def _parse(cursor: Cursor) -> GgufFile:
 
 
 def _version(cursor: Cursor) -> int:
-    head = cursor.buffer[:512]
+    head = cursor.buffer[:4096]
     if head[:4] != b"GGUF":
-        raise cursor.error(f"{cursor.path}: {describe_bytes(head, cursor.size)}")
+        raise cursor.error(f"{cursor.path}: {describe_bytes(cursor.path, head, cursor.size)}")
     cursor.skip(4, "the first four bytes")
     version = cursor.u32("the version")
     if version and not version & 0xFFFF:

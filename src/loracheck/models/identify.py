@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loracheck.errors import ModelError
+from loracheck.file_kinds import PEFT, kind_of, kind_of_bytes
+
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from loracheck.errors import InputError
     from loracheck.models.gguf_file import GgufFile
 
 _LORA_SUFFIXES = (".lora_a", ".lora_b")
@@ -67,10 +71,12 @@ def _has_lora_tensors(header: GgufFile) -> bool:
     return any(tensor.name.endswith(_LORA_SUFFIXES) for tensor in header.tensors)
 
 
-def describe_folder(path: Path) -> str:
-    """What the folder holds and how to get a GGUF file out of it."""
-    if (path / "adapter_config.json").is_file():
-        return f"this is a PEFT adapter folder; {_CONVERT_ADAPTER}"
+def describe_folder(path: Path, wanted: type[InputError]) -> str:
+    """What the folder holds and how to get a GGUF file out of it; with `wanted` a ModelError, one of a model."""
+    if kind_of(path) is PEFT:
+        if wanted is ModelError:
+            return f"this is {PEFT.name}, not a model; {PEFT.way_for(path)}"
+        return f"this is {PEFT.name}; {_CONVERT_ADAPTER}"
     if (path / "config.json").is_file():
         return f"this is a Hugging Face model folder; {_CONVERT_MODEL}"
     files = sorted(entry.name for entry in path.glob("*.gguf"))
@@ -79,7 +85,7 @@ def describe_folder(path: Path) -> str:
     return "this is a folder; name a GGUF file"
 
 
-def describe_bytes(head: bytes, size: int) -> str:
+def describe_bytes(path: Path, head: bytes, size: int) -> str:
     """What a file that starts with `head` looks like, and how to get a GGUF file out of it."""
     if _is_safetensors(head, size):
         return (
@@ -96,6 +102,8 @@ def describe_bytes(head: bytes, size: int) -> str:
         return "this is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`"
     if head[:64].lstrip().lower().startswith(_PAGE_STARTS):
         return "this is a web page, not the file; the download link was wrong or needs a login"
+    if kind := kind_of_bytes(head):
+        return f"this is {kind.name}; {kind.way_for(path)}"
     if head[:32].lstrip().startswith(b"{"):
         return "this is a JSON file; name the GGUF file"
     if _is_text(head):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from loracheck.errors import AdapterError
+from loracheck.file_kinds import MODEL
 from loracheck.models.gguf_file import GgufFile, TensorInfo, read_header
 from loracheck.models.identify import is_lora, is_model, what_it_is
 from loracheck.models.model import split_count
@@ -91,7 +92,7 @@ def read_lora(path: Path) -> LoraFile:
     """What the header tells about a LoRA file; AdapterError when it is not one. The tensors' data is not read."""
     header = read_header(path, AdapterError)
     if not is_lora(header):
-        fix = "give it as --base" if is_model(header) else "name a LoRA adapter in GGUF format"
+        fix = MODEL.way_for(path) if is_model(header) else "name a LoRA adapter in GGUF format"
         _fail(path, f"this is {what_it_is(header)}, not a LoRA adapter; {fix}")
     architecture = header.text("general.architecture")
     if not architecture:

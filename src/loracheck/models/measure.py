@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loracheck.errors import InputError
+from loracheck.files import MAY_YOU
 from loracheck.models.gguf_file import TENSOR_TYPES, GgufFile, TensorInfo
 from loracheck.models.lora import LoraFile, Pair, read_lora
 
@@ -115,7 +116,7 @@ def read_stored(path: Path, start: int, nbytes: int, name: str, error: type[Inpu
             file.seek(start)
             raw = file.read(nbytes)
     except OSError as problem:
-        raise error(f"{path}: cannot read {name}: {problem.strerror}") from problem
+        raise error(f"{path}: cannot read {name}: {problem.strerror}; {MAY_YOU}") from problem
     if len(raw) != nbytes:
         raise error(f"{path}: the file changed while it was being read; run the command again")
     return raw

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loracheck.errors import ModelError
+from loracheck.file_kinds import ADAPTER
 from loracheck.file_types import FILE_TYPES
 from loracheck.models.gguf_file import GgufFile, read_header
 from loracheck.models.identify import is_lora, is_model, what_it_is
@@ -68,7 +69,7 @@ def read_model_header(path: Path) -> GgufFile:
     """The header of a file that can serve as a base model."""
     header = read_header(path, ModelError)
     if not is_model(header):
-        fix = "give it as --adapter" if is_lora(header) else "name a model in GGUF format"
+        fix = ADAPTER.way_for(path) if is_lora(header) else "name a model in GGUF format"
         raise ModelError(f"{path}: this is {what_it_is(header)}, not a model; {fix}")
     return header
 

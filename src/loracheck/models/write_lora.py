@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loracheck.errors import InputError
-from loracheck.files import replacing
+from loracheck.files import ELSEWHERE, replacing
 from loracheck.models.gguf_file import TensorInfo
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def write_lora(out: Path, lora: NewLora, numbers: Iterable[NDArray[Any]], made_f
         with replacing(out) as partial:
             _write(partial, lora, numbers)
     except OSError as problem:
-        raise InputError(f"{out}: cannot write the file: {problem.strerror or problem}") from problem
+        raise InputError(f"{out}: cannot write the file: {problem.strerror or problem}; {ELSEWHERE}") from problem
 
 
 def check_target(out: Path, made_from: tuple[Path, ...]) -> None:

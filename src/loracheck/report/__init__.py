@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from loracheck.errors import InputError
-from loracheck.files import write_atomically
+from loracheck.files import ELSEWHERE, write_atomically
 
 if TYPE_CHECKING:
     from loracheck.results import Report
@@ -60,4 +60,4 @@ def write_text(path: Path, text: str) -> None:
     try:
         write_atomically(path, text.encode())
     except OSError as error:
-        raise InputError(f"{path}: could not be written: {error.strerror}") from None
+        raise InputError(f"{path}: could not be written: {error.strerror}; {ELSEWHERE}") from None

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from loracheck.errors import InputError
+from loracheck.files import ELSEWHERE
 from loracheck.report import markdown
 from loracheck.report.content import content_of, together
 from loracheck.results import Report, Verdict
@@ -40,7 +41,7 @@ def append_to_summary(render: Callable[[], str]) -> None:
         with Path(name).open("a", encoding="utf-8") as file:
             file.write(f"{render()}\n")
     except OSError as error:
-        raise InputError(f"{name}: the step summary could not be written: {error.strerror}") from None
+        raise InputError(f"{name}: the step summary could not be written: {error.strerror}; {ELSEWHERE}") from None
 
 
 def _all(report: Report) -> Iterator[str]:

@@ -10,10 +10,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from loracheck.errors import ReportError
+from loracheck.file_kinds import REPORT, misplaced
 from loracheck.files import read_bytes
 from loracheck.results import SCHEMA_VERSION, Report
 
 Saved = TypeVar("Saved", bound=BaseModel)
+
+_WRITES_ONE = "`loracheck check ... --json REPORT.json` writes one"
 
 
 def render(report: Report) -> str:
@@ -35,7 +38,8 @@ def read_saved(path: Path) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(read_bytes(path, ReportError))
         _ = data["schema_version"]
     except (ValueError, RecursionError, KeyError, TypeError):
-        raise ReportError(f"{path}: not a loracheck report; `loracheck check --json {path.name}` writes one") from None
+        wrong = misplaced(path, "a report", REPORT) or f"{path}: not a loracheck report; {_WRITES_ONE}"
+        raise ReportError(wrong) from None
     return data
 
 

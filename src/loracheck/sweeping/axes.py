@@ -15,7 +15,7 @@ from loracheck.cases.suite import AdapterEntry, Suite, SweepEntry, adapter_entry
 from loracheck.errors import InputError
 from loracheck.models.peft import is_peft_folder
 from loracheck.quantized import file_type
-from loracheck.suites import AnyPath, build_suite
+from loracheck.suites import AnyPath, build_suite, quantizations
 from loracheck.text import counted
 
 Several: TypeAlias = "AnyPath | Sequence[AnyPath]"
@@ -86,7 +86,7 @@ def build_cells(
     folder = built.file.parent if built.file else Path()
     stacks = stacks or _read_stacks(section.adapters, folder) or [Stack(built.models.ft.adapters)]
     bases = bases or list(section.bases) or [built.models.base.gguf]
-    types = types or [file_type(each) for each in section.quantize]
+    types = types or quantizations(section.quantize, built, "sweep")
     if types and len(bases) > 1:
         raise InputError("quantize takes one base, and there are several; give the quantized files as bases instead")
     scales = [scale] if isinstance(scale, int | float) else list(scale) or list(section.scales) or [1.0]

@@ -18,7 +18,7 @@ from loracheck.cases.importers.sharegpt import read_sharegpt
 from loracheck.cases.importers.xlam import read_xlam
 from loracheck.cases.read import TextFile, read_records
 from loracheck.errors import CasesError, InputError
-from loracheck.files import write_atomically
+from loracheck.files import ELSEWHERE, write_atomically
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def write_cases(path: Path, cases: Sequence[Case]) -> None:
     try:
         write_atomically(path, "".join(f"{to_json(case)}\n" for case in cases).encode())
     except OSError as problem:
-        raise InputError(f"{path}: cannot write the file: {problem.strerror}") from None
+        raise InputError(f"{path}: cannot write the file: {problem.strerror}; {ELSEWHERE}") from None
 
 
 def _sampled(taken: list[Taken], count: int, seed: int) -> list[Taken]:

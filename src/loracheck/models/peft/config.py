@@ -11,7 +11,8 @@ from typing import Annotated, Any, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loracheck.errors import AdapterError
-from loracheck.files import sha256_of
+from loracheck.file_kinds import PEFT, misplaced
+from loracheck.files import MAY_YOU, sha256_of
 from loracheck.text import cut
 
 CONFIG = "adapter_config.json"
@@ -52,6 +53,8 @@ def is_peft_folder(path: Path) -> bool:
 
 
 def config_file(folder: Path) -> Path:
+    if wrong := misplaced(folder, "a PEFT adapter folder", PEFT):
+        raise AdapterError(wrong)
     if not is_peft_folder(folder):
         raise AdapterError(f"{folder}: there is no {CONFIG} here; name the folder that PEFT saved the adapter to")
     return folder / CONFIG
@@ -97,7 +100,7 @@ def read_config(folder: Path) -> PeftConfig:
     try:
         settings = json.loads(path.read_bytes())
     except OSError as problem:
-        raise AdapterError(f"{path}: cannot read the file: {problem.strerror}") from problem
+        raise AdapterError(f"{path}: cannot read the file: {problem.strerror}; {MAY_YOU}") from problem
     except (ValueError, RecursionError) as problem:
         raise AdapterError(f"{path}: this is not JSON ({problem}); save the adapter again") from None
     if not isinstance(settings, dict):
@@ -108,12 +111,16 @@ def read_config(folder: Path) -> PeftConfig:
     except ValidationError as problem:
         first = problem.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise AdapterError(f"{path}: {place} is {_shown(first['input'])}: {first['msg']}") from None
+        raise AdapterError(
+            f"{path}: {place} is {_shown(first['input'])}: {first['msg']}; mend it, or save the adapter again"
+        ) from None
     for pattern in (*(config.rank_pattern or {}), *(config.alpha_pattern or {})):
         try:
             re.compile(pattern)
         except re.error as problem:
-            raise AdapterError(f"{path}: the pattern {pattern!r} is no regular expression: {problem}") from None
+            raise AdapterError(
+                f"{path}: the pattern {pattern!r} is no regular expression: {problem}; mend it"
+            ) from None
     return config
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loracheck.errors import AdapterError
+from loracheck.files import MAY_YOU
 from loracheck.models.measure import decode_floats, read_stored
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def read_weights(path: Path) -> dict[str, Weight]:
                 _fail(path, f"its header of {length} bytes does not fit in {size} bytes")
             header = json.loads(file.read(length), object_pairs_hook=lambda pairs: _unique(path, pairs))
     except OSError as problem:
-        raise AdapterError(f"{path}: cannot read the file: {problem.strerror}") from problem
+        raise AdapterError(f"{path}: cannot read the file: {problem.strerror}; {MAY_YOU}") from problem
     except (ValueError, RecursionError):
         _fail(path, "its header is not JSON")
     if not isinstance(header, dict):

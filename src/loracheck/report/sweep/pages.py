@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from loracheck.errors import InputError
+from loracheck.files import ELSEWHERE
 from loracheck.report import FORMS, write_text
 from loracheck.sweeping.results import Sweep, SweepCell
 
@@ -20,7 +21,7 @@ def write_pages(sweep: Sweep, folder: Path, beside: Path) -> Sweep:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder}: the folder could not be made: {error.strerror}") from None
+        raise InputError(f"{folder}: the folder could not be made: {error.strerror}; {ELSEWHERE}") from None
     return sweep.model_copy(
         update={"cells": tuple(_with_page(sweep, n, cell, folder, beside) for n, cell in enumerate(sweep.cells, 1))}
     )
