@@ -19,6 +19,9 @@ EFFECT_TEXT = "Call the tool search_web to find the capital of France."
 """Read by both views before any case is answered, to see whether the adapter computes anything at all."""
 
 
+_AGAIN = "train or export the adapter again"
+
+
 class Progress(Protocol):
     """Who is told how far the work is."""
 
@@ -94,8 +97,8 @@ class _Proof:
         # By its chat template alone a candidate is another model.
         if base == tuned and self._plan.reads_alike:
             raise NoEffectError(
-                "the candidate has no effect: from the same prompts it computes bit for bit what its base computes\n"
-                + self._plan.files_in_words
+                "the candidate has no effect: from the same prompts it computes bit for bit what its base computes; "
+                "was another file meant?\n" + self._plan.files_in_words
             )
 
     def _compute(self, view: View) -> str:
@@ -103,8 +106,8 @@ class _Proof:
         if not fingerprint.finite:
             used = self._plan.base_adapters if view == self._plan.views.base else self._plan.adapters
             culprits = [name for adapter in used for name in measure_adapter(adapter.lora).non_finite]
-            why = f"; NaN or infinity in {', '.join(culprits[:3])}" if culprits else ""
-            raise EngineError(f"the {view.name} view computes numbers that are not finite{why}")
+            why = f"NaN or infinity in {', '.join(culprits[:3])}; {_AGAIN}" if culprits else "is the model damaged?"
+            raise EngineError(f"the {view.name} view computes numbers that are not finite; {why}")
         return fingerprint.digest
 
 

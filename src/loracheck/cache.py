@@ -63,7 +63,7 @@ def remove(*, models: bool) -> list[Path]:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
-            raise InputError(f"{file}: cannot be removed: {error.strerror}") from None
+            raise InputError(f"{file}: cannot be removed: {error.strerror}; remove it by hand") from None
     parts = unfinished_files()
     # What another process is quantizing right now stays.
     sweep(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 
+from loracheck.cases import did_you_mean
 from loracheck.errors import ReportError
 from loracheck.plan import Plan
 from loracheck.probes import KINDS, words_of
@@ -87,13 +88,16 @@ def _limits_by_probe(probes: Sequence[ProbeReport], limits: Mapping[str, float])
     for spelled, bound in sorted(limits.items(), key=lambda item: "." in item[0]):
         name, _, limit = spelled.rpartition(".")
         if limit not in known:
-            raise ReportError(f"no limit {limit!r}; there are {', '.join(known)}")
+            raise ReportError(f"no limit {limit!r}; there are {', '.join(known)}{did_you_mean(limit, known)}")
         if name and name not in by_probe:
-            raise ReportError(f"no probe {name!r} in the report; it has {', '.join(by_probe)}")
+            raise ReportError(
+                f"no probe {name!r} in the report; it has {', '.join(by_probe)}{did_you_mean(name, by_probe)}"
+            )
         meant = [probe for probe in probes if name in ("", probe.name)]
         what, is_judged_on = _NEEDED.get(limit, ("", None))
         if meant and is_judged_on and not any(is_judged_on(case) for probe in meant for case in probe.cases):
-            raise ReportError(f"{', '.join(probe.name for probe in meant)}: {limit} needs cases with {what}")
+            names = ", ".join(probe.name for probe in meant)
+            raise ReportError(f"{names}: {limit} needs cases with {what}, and there are none; leave it out")
         for probe in meant:
             by_probe[probe.name][limit] = bound
     return by_probe

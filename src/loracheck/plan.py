@@ -229,7 +229,8 @@ def _confirm_two_views(plan: Plan) -> None:
     stack = (own if plan.views.bare.adapters else []) + added
     if provenance.candidate.hashes == provenance.model.hashes and stack == own:
         raise NoEffectError(
-            "the candidate is its base: the same model with the same adapters, by content\n" + plan.files_in_words
+            "the candidate is its base: the same model with the same adapters, by content; "
+            "was another file meant?\n" + plan.files_in_words
         )
 
 

@@ -181,10 +181,14 @@ def suite_of(report: Report, source: Path, hash_of: Callable[[Path], str]) -> Su
     try:
         suite = suite_type().model_validate(report.provenance.suite)
     except ValidationError:
-        raise ReportError(f"{source}: the report does not hold its suite; it is of an older loracheck") from None
+        raise ReportError(
+            f"{source}: the report does not hold its suite; it is of an older loracheck; run the check itself again"
+        ) from None
     suite = suite.with_files(lambda path: _found(path, source))
     for path in _changed(suite, report, source, hash_of):
-        raise ReportError(f"{source}: {path} has changed since; a second run would be of another file")
+        raise ReportError(
+            f"{source}: {path} has changed since; a second run would be of another file; put the old one back"
+        )
     file = report.provenance.suite_file
     return suite if file is None else suite.loaded_from(Path(file))
 

@@ -113,7 +113,7 @@ def read_json_lines(file: TextFile, model: type[Model]) -> Iterator[Model]:
         except ValidationError as bad:
             bad_lines.append(f"{file.path}:{number}: {'; '.join(_complaints(bad, value, model))}")
         except (ValueError, RecursionError) as bad:
-            bad_lines.append(f"{file.path}:{number}: not a line of JSON: {bad}")
+            bad_lines.append(f"{file.path}:{number}: not a line of JSON: {bad}; mend it")
         if len(bad_lines) > _MOST_COMPLAINTS:
             bad_lines[-1] = "and so on"
             break
@@ -260,7 +260,7 @@ def _complaint(place: list[int | str], detail: ErrorDetails, model: type[BaseMod
 
 
 def _key_instead(model: type[BaseModel], loc: tuple[int | str, ...]) -> str:
-    """The key that was probably meant at this place, or where in the file the key belongs; nothing where no key is near."""
+    """The key that was probably meant, or where in the file this one belongs; nothing where no key is near."""
     key, here = str(loc[-1]), _models_at(model, loc[:-1])
     fields = {name: info.alias or name for each in here for name, info in each.model_fields.items()}
     if key in fields:

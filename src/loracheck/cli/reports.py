@@ -153,12 +153,15 @@ def diff(
     from loracheck.sweeping.results import Sweep
 
     first, second = read_report_or_sweep(a), read_report_or_sweep(b)
-    if isinstance(first, Sweep) and isinstance(second, Sweep):
-        is_worse = _diff_sweeps(first, second, (a.name, b.name), json_file, html_file, color)
-    elif isinstance(first, Sweep) or isinstance(second, Sweep):
-        raise ReportError(f"{a} and {b}: a sweep and a single report; give two of a kind (sweep --reports writes both)")
-    else:
-        is_worse = _diff_reports(first, second, (a.name, b.name), json_file, html_file, color)
+    try:
+        if isinstance(first, Sweep) and isinstance(second, Sweep):
+            is_worse = _diff_sweeps(first, second, (a.name, b.name), json_file, html_file, color)
+        elif isinstance(first, Sweep) or isinstance(second, Sweep):
+            raise ReportError("a sweep and a single report; give two of a kind (sweep --reports writes both)")
+        else:
+            is_worse = _diff_reports(first, second, (a.name, b.name), json_file, html_file, color)
+    except ReportError as bad:
+        raise ReportError(f"{a} and {b}: {bad}") from bad
     ctx.exit(1 if is_worse else 0)
 
 
@@ -213,7 +216,9 @@ def score(ctx: click.Context, file: TextIO) -> None:
     # A line without an end, as /dev/zero has, would fill the memory.
     for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), ""), 1):
         if len(line) == _LONGEST_LINE:
-            raise InputError(f"{file.name}:{number}: a line of more than {_LONGEST_LINE:,} characters")
+            raise InputError(
+                f"{file.name}:{number}: a line of more than {_LONGEST_LINE:,} characters; is it a file of JSON lines?"
+            )
         if not line.strip():
             continue
         try:

@@ -83,7 +83,9 @@ def _confirm_gpus(workers: int) -> int:
 
     gpus = count_gpus()
     if 0 < gpus < workers:
-        raise InputError(f"--workers {workers}: there are {gpus} GPUs, and each worker takes one of its own")
+        raise InputError(
+            f"--workers {workers}: there are {gpus} GPUs, and each worker takes one of its own; give --workers {gpus}"
+        )
     return gpus
 
 

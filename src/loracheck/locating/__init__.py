@@ -110,7 +110,9 @@ def _confirm_parts(plan: Plan, grid: Grid, write: Path | None) -> None:
     lora = plan.adapters[-1].lora
     if len(grid.places) < 2:
         only = f"only {next(iter(grid.places))}" if grid.places else "no tensor that llama.cpp uses"
-        raise AdapterError(f"{lora.path}: the adapter changes {only}: there are no parts to tell apart")
+        raise AdapterError(
+            f"{lora.path}: the adapter changes {only}: there are no parts to tell apart; check it instead"
+        )
     if write is not None:
         # Said before the work, not after it.
         check_target(write, tuple(adapter.lora.path for adapter in plan.adapters))

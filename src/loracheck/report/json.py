@@ -16,6 +16,7 @@ from loracheck.results import SCHEMA_VERSION, Report
 
 Saved = TypeVar("Saved", bound=BaseModel)
 
+OTHER_VERSION = "use the version that wrote it, or run the check again"
 _WRITES_ONE = "`loracheck check ... --json REPORT.json` writes one"
 
 
@@ -48,7 +49,9 @@ def report_of_data(path: Path, data: dict[str, Any]) -> Report:
         raise ReportError(f"{path}: what a sweep found, not a single report; `loracheck report {path.name}` shows it")
     version = data["schema_version"]
     if version != SCHEMA_VERSION:
-        raise ReportError(f"{path}: a report of schema version {version}; this loracheck reads {SCHEMA_VERSION}")
+        raise ReportError(
+            f"{path}: a report of schema version {version}; this loracheck reads {SCHEMA_VERSION}; {OTHER_VERSION}"
+        )
     return whole(path, Report, data)
 
 
@@ -59,7 +62,9 @@ def whole(path: Path, model: type[Saved], data: dict[str, Any]) -> Saved:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise ReportError(f"{path}: not a whole report: {place}: {first['msg']}") from None
+        raise ReportError(
+            f"{path}: not a whole report: {place}: {first['msg']}; was it edited, or cut short?"
+        ) from None
 
 
 def _finite(value: Any) -> Any:

@@ -102,7 +102,7 @@ def with_threads(cells: Sequence[Cell], threads: int) -> tuple[Cell, ...]:
 def confirm_number(cells: Sequence[Cell], *, yes: bool) -> None:
     if len(cells) > MOST_CELLS and not yes:
         raise InputError(
-            f"{len(cells)} cells, each a whole check: more than {MOST_CELLS} take --yes (in Python, yes=True)"
+            f"{len(cells)} cells, each a whole check; more than {MOST_CELLS} take --yes (in Python, yes=True)"
         )
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from cli.messages.rows import Row, as_json, case_lines, file
+from cli.messages.rows import Row, as_json, case_lines, case_list, file
 from suite_factory import SEARCH
 
 if TYPE_CHECKING:
     from cli.messages.rows import World
 
 SHOW = "cases show my.jsonl"
+SHOW_LIST = "cases show my-cases.yaml"
 SHOW_YAML = "cases show my.yaml"
 WITH_TOOLS = "cases show my.jsonl --tools my.json"
 IMPORT = "cases import my.jsonl -o new.jsonl"
@@ -57,57 +58,65 @@ ROWS = [
     Row("cases show core --id nine", "core: no case has the id 'nine'; `loracheck cases show core` lists them"),
     # A case
     Row(
-        SHOW, "my.jsonl:1: give either prompt or messages", case_lines({"messages": [{"role": "user", "content": "a"}]})
+        SHOW_LIST,
+        "my-cases.yaml:1: [0]: give either prompt or messages",
+        case_list({"messages": [{"role": "user", "content": "a"}]}),
     ),
     Row(
-        SHOW,
+        SHOW_LIST,
         "messages: the last one must be the user's or a tool's, for the model to answer",
-        case_lines({"prompt": None, "messages": [{"role": "system", "content": "a"}]}),
+        case_list({"prompt": None, "messages": [{"role": "system", "content": "a"}]}),
     ),
-    Row(SHOW, "my.jsonl:1: give either tool_spec or tools", case_lines({"tools": [SEARCH]})),
+    Row(SHOW_LIST, "my-cases.yaml:1: [0]: give either tool_spec or tools", case_list({"tools": [SEARCH]})),
     Row(
-        SHOW,
+        SHOW_LIST,
         "no tools on offer; give tool_spec or tools, or tools for all cases with --tools",
-        case_lines({"tool_spec": None}),
+        case_list({"tool_spec": None}),
     ),
     Row(
-        SHOW,
-        "my.jsonl:1: gold_tool_name: no tool 'search_wep' on offer; did you mean 'search_web'?",
-        case_lines({"tool_spec": None, "tools": [SEARCH, OTHER], "gold_tool_name": "search_wep"}),
+        SHOW_LIST,
+        "my-cases.yaml:1: [0]: gold_tool_name: no tool 'search_wep' on offer; did you mean 'search_web'?",
+        case_list({"tool_spec": None, "tools": [SEARCH, OTHER], "gold_tool_name": "search_wep"}),
     ),
     Row(
-        SHOW,
+        SHOW_LIST,
         "gold_tool_name: 2 tools on offer, which of them should be called; give one of search_web, other_tool",
-        case_lines({"tool_spec": None, "tools": [SEARCH, OTHER]}),
+        case_list({"tool_spec": None, "tools": [SEARCH, OTHER]}),
     ),
     Row(
-        SHOW,
+        SHOW_LIST,
         "give either gold_calls or gold_tool_name and gold_arguments",
-        case_lines({"gold_calls": [{"name": "search_web"}], "gold_tool_name": "search_web"}),
+        case_list({"gold_calls": [{"name": "search_web"}], "gold_tool_name": "search_web"}),
     ),
     Row(
-        SHOW,
+        SHOW_LIST,
         "expect: no_call has no gold_tool_name or gold_arguments; take them out",
-        case_lines({"expect": "no_call", "gold_tool_name": "search_web"}),
+        case_list({"expect": "no_call", "gold_tool_name": "search_web"}),
     ),
     Row(
-        SHOW,
+        SHOW_LIST,
         "gold_calls: empty; list the calls, or say expect: no_call if there should",
-        case_lines({"gold_calls": []}),
+        case_list({"gold_calls": []}),
     ),
-    Row(SHOW, "order: strict is for gold_calls; give them, or take it out", case_lines({"order": "strict"})),
+    Row(SHOW_LIST, "order: strict is for gold_calls; give them, or take it out", case_list({"order": "strict"})),
     Row(
-        SHOW,
-        "my.jsonl:1: gold_calls[0].name: no tool 'search_wep' on offer; did you mean 'search_web'?",
-        case_lines({"gold_calls": [{"name": "search_wep"}]}),
+        SHOW_LIST,
+        "my-cases.yaml:1: [0]: gold_calls[0].name: no tool 'search_wep' on offer; did you mean 'search_web'?",
+        case_list({"gold_calls": [{"name": "search_wep"}]}),
     ),
-    Row(SHOW, "tools: two tools are named 'search_web'; names must differ", case_lines({"tools": [SEARCH, SEARCH]})),
     Row(
-        SHOW,
-        "my.jsonl:1: expect: input should be 'call', 'no_call' or 'any_call'; did you",
-        case_lines({"expect": "no-call"}),
+        SHOW_LIST, "tools: two tools are named 'search_web'; names must differ", case_list({"tools": [SEARCH, SEARCH]})
     ),
-    Row(SHOW, "my.jsonl:1: tool_specs: unknown key; did you mean 'tool_spec'?", case_lines({"tool_specs": SEARCH})),
+    Row(
+        SHOW_LIST,
+        "my-cases.yaml:1: [0].expect: input should be 'call', 'no_call' or 'any_call'; did you",
+        case_list({"expect": "no-call"}),
+    ),
+    Row(
+        SHOW_LIST,
+        "my-cases.yaml:11: [0].tool_specs: unknown key; did you mean 'tool_spec'?",
+        case_list({"tool_specs": SEARCH}),
+    ),
     # Tools
     Row("cases show core --tools base.gguf", "base.gguf: this is a model, not a list of tools; `loracheck check"),
     Row(
@@ -117,6 +126,7 @@ ROWS = [
     ),
     Row(WITH_TOOLS, "my.json:1: not JSON: ", file("my.json", "{no")),
     Row(WITH_TOOLS, "my.json: not JSON that we can read: NaN is no JSON; ", file("my.json", "[NaN]")),
+    Row(WITH_TOOLS, "my.json: not JSON that we can read: nested more than 200 deep; take", file("my.json", DEEP)),
     Row(WITH_TOOLS, "my.json: [0].name: missing; this key is needed", as_json("my.json", [{}])),
     Row(
         WITH_TOOLS,
@@ -155,5 +165,9 @@ ROWS = [
         file("my.jsonl", json.dumps([TALK])[:-1] + "\n{}"),
     ),
     Row(IMPORT, "my.jsonl:1: not JSON: ", file("my.jsonl", "[{no")),
-    Row(IMPORT, "new.jsonl: cannot write the file: No space left on device; make room there, or write it elsewhere", full_disk),
+    Row(
+        IMPORT,
+        "new.jsonl: cannot write the file: No space left on device; make room there, or write it elsewhere",
+        full_disk,
+    ),
 ]

@@ -78,7 +78,7 @@ ROWS = [
     ),
     Row(
         "check --base peft --adapter adapter.gguf",
-        "peft: this is a PEFT adapter folder, not a model; `loracheck check --base MODEL.gguf --adapter peft` checks it",
+        "peft: this is a PEFT adapter folder, not a model; `loracheck check --base MODEL.gguf --adapter peft` checks",
     ),
     Row(
         "check --base my.yaml --adapter adapter.gguf",

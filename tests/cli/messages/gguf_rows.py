@@ -71,7 +71,9 @@ def broken_disk() -> None:
 
 def quantized_as_nobody_reads(world: World) -> None:
     """Q8_K is a type that only llama.cpp computes with."""
-    halves = [tensor(f"{MODULE}.lora_{half}".encode(), (256, 256), 15, 74752 * number) for number, half in enumerate("ab")]
+    halves = [
+        tensor(f"{MODULE}.lora_{half}".encode(), (256, 256), 15, 74752 * number) for number, half in enumerate("ab")
+    ]
     facts = {"general.architecture": "llama", "general.type": "adapter", "adapter.type": "lora"}
     values = [string(key.encode()) + struct.pack("<I", 8) + string(value.encode()) for key, value in facts.items()]
     world.write("x.gguf", gguf(*values, tensors=tuple(halves), data=bytes(2 * 74752)))
@@ -115,7 +117,9 @@ ROWS = [
         adapter({"lm_head": np.ones(4, np.float32)}),
     ),
     Row(
-        CHECK, f"{MODULE} is empty; export the adapter again", adapter({f"{MODULE}.lora_a": np.ones((4, 0), np.float32)})
+        CHECK,
+        f"{MODULE} is empty; export the adapter again",
+        adapter({f"{MODULE}.lora_a": np.ones((4, 0), np.float32)}),
     ),
     Row(
         CHECK,
@@ -154,7 +158,11 @@ ROWS = [
     Row("inspect adapter.gguf", "adapter.gguf: cannot read blk.0.attn_q.weight.lora_a: Input", numbers(broken_disk)),
     Row(INSPECT, "is stored as Q8_K, which cannot be read here; convert it as F16 or F32", quantized_as_nobody_reads),
     # Models
-    Row(CHECK_BASE, "x.gguf: this is a multimodal projector (mmproj), not a model; name a model in", model(architecture="clip")),
+    Row(
+        CHECK_BASE,
+        "x.gguf: this is a multimodal projector (mmproj), not a model; name a model in",
+        model(architecture="clip"),
+    ),
     Row(
         CHECK_BASE,
         "adapter.gguf: blk.0.attn_q.weight is 64x64, the base needs 64x32; was it trained on another base?",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import loracheck
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 SOURCE = Path(loracheck.__file__).parent
 
@@ -33,6 +33,15 @@ class Site:
     def __str__(self) -> str:
         return f"{self.module}:{self.line}: {self.code}"
 
+    def is_in(self, lines: Collection[tuple[str, int]]) -> bool:
+        return any((self.module, line) in lines for line in range(self.line, self.last_line + 1))
+
+    @property
+    def exempted_by(self) -> str | None:
+        """The key in `NOT_FROM_THE_COMMAND_LINE`."""
+        spelled = f"{self.module}: {self.code}"
+        return next((key for key in NOT_FROM_THE_COMMAND_LINE if key == self.module or spelled.startswith(key)), None)
+
 
 @functools.cache
 def raise_sites() -> tuple[Site, ...]:
@@ -40,6 +49,31 @@ def raise_sites() -> tuple[Site, ...]:
     return tuple(
         site for path in sorted(SOURCE.rglob("*.py")) for site in _sites(path.relative_to(SOURCE).as_posix(), path)
     )
+
+
+NOT_FROM_THE_COMMAND_LINE = {
+    "api.py": "the command line says it itself, in its own words",
+    "pytest_plugin.py": "pytest's own; tests/test_pytest_plugin.py",
+    "cluster/desk.py": "on a worker; tests/cluster",
+    "cluster/pool.py": "needs a cluster that fails; tests/cluster",
+    "engine/child.py": "needs a llama.cpp that hangs; tests/engine",
+    "engine/decode.py": "needs llama.cpp; tests/engine",
+    "engine/llama.py": "needs llama.cpp; tests/engine, tests/test_refusals.py",
+    "engine/llama_context.py": "needs a llama.cpp that fails; tests/engine",
+    "engine/quantize.py": "needs a llama.cpp that fails; tests/engine",
+    'locating/__init__.py: raise InputError(f"a budget': "click knows the range of --budget",
+    "models/part.py: raise AdapterError": "needs a second writer in the middle of a search; tests/models",
+    'models/write_lora.py: raise InputError(f"{out}: this is a folder': "click refuses a folder for a file",
+    'quantized.py: raise InputError(f"{out}: this is a folder': "click refuses a folder for a file",
+    "prompts/rendering.py: raise ModelError(_TOO_MUCH_MEMORY)": "macOS only",
+    "prompts/rendering.py: raise ModelError(f\"the model's chat template writes": "in a child; tests/prompts",
+    'report/__init__.py: raise InputError(f"{path}: no form': "Report.save; a command has an option for each form",
+    "report/locate/__init__.py": "Located.save; a command has an option for each form",
+    'report/sweep/json.py: raise ReportError(f"{path}: the report of one': "read_sweep; `report` takes both",
+    "suites.py: raise InputError(_BOTH)": "the command line says it itself",
+    "suites.py: raise InputError(MISSING)": "the command line says it itself",
+}
+"""What a command cannot come to, or not without llama.cpp; and why, or where it is tested."""
 
 
 def _sites(module: str, path: Path) -> Iterator[Site]:

@@ -36,6 +36,8 @@ class World:
     folder: Path
     patch: pytest.MonkeyPatch
     engine: FakeEngine = field(default_factory=answering)
+    closing: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    """What is to be put back when the command has ended."""
 
     def write(self, name: str, content: str | bytes) -> Path:
         path = self.folder / name
@@ -82,6 +84,11 @@ def as_json(name: str, value: Any) -> Prepare:
 def case_lines(*cases: dict[str, Any]) -> Prepare:
     """my.jsonl; what a case does not say is said for it."""
     return file("my.jsonl", "\n".join(json.dumps({"prompt": "Hi.", "tool_spec": SEARCH} | case) for case in cases))
+
+
+def case_list(*cases: dict[str, Any]) -> Prepare:
+    """my-cases.yaml, likewise."""
+    return file("my-cases.yaml", yaml.safe_dump([{"prompt": "Hi.", "tool_spec": SEARCH} | case for case in cases]))
 
 
 def suite(**changes: Any) -> Prepare:
@@ -137,10 +144,12 @@ def outcome(row: Row) -> Outcome:
         shutil.copytree(_one_of_everything(), world.folder)
         patch.chdir(world.folder)
         patch.setenv("LORACHECK_CACHE", str(Path(folder) / "cache"))
+        # The default pack takes a tenth of a second to read.
+        patch.setattr("loracheck.suites.DEFAULT_PACK", "smoke")
         patch.setattr(cli, "main", _noting(cli.main, caught))
         row.prepare(world)
         before = _contents(world.folder)
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with world.closing, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = run(shlex.split(row.command), world.engine)
         after = _contents(world.folder)
     lines = frozenset(line for error in caught for line in lines_of(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loracheck.errors import ReportError
-from loracheck.report.json import json_text, read_saved, report_of_data, whole
+from loracheck.report.json import OTHER_VERSION, json_text, read_saved, report_of_data, whole
 from loracheck.results import Report
 from loracheck.sweeping.results import SCHEMA_VERSION, Sweep
 
@@ -27,5 +27,7 @@ def read_report_or_sweep(path: Path) -> Report | Sweep:
         return report_of_data(path, data)
     version = data["schema_version"]
     if version != SCHEMA_VERSION:
-        raise ReportError(f"{path}: a sweep of schema version {version}; this loracheck reads {SCHEMA_VERSION}")
+        raise ReportError(
+            f"{path}: a sweep of schema version {version}; this loracheck reads {SCHEMA_VERSION}; {OTHER_VERSION}"
+        )
     return whole(path, Sweep, data)
