@@ -44,6 +44,32 @@ CLI_HEAD = """\
 <!-- Written by `make docs` from --help. -->
 """
 
+COMPLETION = """
+## Completion
+
+The tab key completes commands, options and their values, once your shell knows how. Add one line to its start file, and
+open a new shell:
+
+| shell | start file | line |
+| --- | --- | --- |
+| bash 4.4 or newer | `~/.bashrc` | `eval "$(_LORACHECK_COMPLETE=bash_source loracheck)"` |
+| zsh | `~/.zshrc`, below `compinit` | `eval "$(_LORACHECK_COMPLETE=zsh_source loracheck)"` |
+| fish | `~/.config/fish/config.fish` | `_LORACHECK_COMPLETE=fish_source loracheck \\| source` |
+
+To spare the shell that step at each start, write the script to a file once, and read that instead:
+
+```sh
+_LORACHECK_COMPLETE=bash_source loracheck > ~/.loracheck-completion.bash
+echo 'source ~/.loracheck-completion.bash' >> ~/.bashrc
+```
+
+What is offered is what fits: `--base` and `--candidate` complete to GGUF models, `--adapter` to GGUF adapters and PEFT
+folders, SUITE to suite files, `report`, `diff` and `--like` to saved reports, `--cases` and `cases show` to files and
+the built-in packs, `--dialect`, `--quantize`, `--format`, and `demo --model` and `--adapter` to their names. Files are
+told apart by their first bytes, in the folder you are typing and one below it. Where nothing fits, the shell completes
+files as it always does.
+"""
+
 SUITE_HEAD = """\
 # The suite file
 
@@ -82,7 +108,7 @@ def pages() -> dict[Path, str]:
 
 def cli_page() -> str:
     top = click.Context(cli, info_name="loracheck", terminal_width=WIDTH, **cli.context_settings)
-    return CLI_HEAD + "".join(_help(top, 2))
+    return CLI_HEAD + "".join(_help(top, 2)) + COMPLETION
 
 
 def _help(context: click.Context, level: int) -> Iterator[str]:

@@ -123,9 +123,15 @@ def test_each_adapter_must_fit_its_own_views_file(two: Two, tmp_path: Path) -> N
 
 
 def test_an_adapter_is_no_candidate(two: Two) -> None:
-    with pytest.raises(ModelError, match=r"adapter\.gguf: this is a LoRA adapter, not a model; give it as --adapter"):
+    with pytest.raises(
+        ModelError,
+        match=r"adapter\.gguf: this is a LoRA adapter, not a model; `loracheck check --base MODEL.gguf --adapter ",
+    ):
         plan_of(replace(two, candidate=two.adapter).suite())
-    with pytest.raises(ModelError, match=r"adapter\.gguf: this is a LoRA adapter, not a model; give it as --adapter"):
+    with pytest.raises(
+        ModelError,
+        match=r"adapter\.gguf: this is a LoRA adapter, not a model; `loracheck check --base MODEL.gguf --adapter ",
+    ):
         plan_of(replace(two, base=two.adapter).suite())
 
 

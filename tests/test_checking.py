@@ -117,9 +117,9 @@ def test_files_are_looked_at_before_a_model_is_loaded(files: Files, tmp_path: Pa
     other = write_adapter(tmp_path / "other.gguf", architecture="qwen2")
     with pytest.raises(AdapterError, match="trained on another base"):
         check(make_suite(Files(files.base, other)))
-    with pytest.raises(AdapterError, match="give it as --base"):
+    with pytest.raises(AdapterError, match="not a LoRA adapter; `loracheck check --base "):
         check(make_suite(Files(files.base, files.base)))
-    with pytest.raises(ModelError, match="give it as --adapter"):
+    with pytest.raises(ModelError, match=r"not a model; `loracheck check --base MODEL.gguf --adapter "):
         check(make_suite(Files(files.adapter, files.adapter)))
     with pytest.raises(ModelError):
         check(make_suite(Files(tmp_path / "none.gguf", files.adapter)))

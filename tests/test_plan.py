@@ -260,8 +260,12 @@ def test_files_that_are_missing_or_something_else_are_found_before_anything_is_h
 ) -> None:
     refused(make_suite(Files(tmp_path / "none.gguf", files.adapter)), ModelError, r"none\.gguf")
     refused(make_suite(Files(files.base, tmp_path / "none.gguf")), AdapterError, r"none\.gguf")
-    refused(make_suite(Files(files.adapter, files.adapter)), ModelError, "give it as --adapter")
-    refused(make_suite(Files(files.base, files.base)), AdapterError, "give it as --base")
+    refused(
+        make_suite(Files(files.adapter, files.adapter)),
+        ModelError,
+        "not a model; `loracheck check --base MODEL.gguf --adapter ",
+    )
+    refused(make_suite(Files(files.base, files.base)), AdapterError, "not a LoRA adapter; `loracheck check --base ")
 
 
 def test_a_schema_that_is_itself_invalid_is_found_before_anything_is_hashed(files: Files) -> None:

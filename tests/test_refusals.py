@@ -101,7 +101,7 @@ def test_a_truncated_adapter_a_text_file_a_missing_file_and_a_model_are_each_cal
         (cut, "cut.gguf"),
         (text, "text"),
         (tmp_path / "missing.gguf", "missing.gguf"),
-        (BASE, "give it as --base"),
+        (BASE, "not a LoRA adapter; `loracheck check --base "),
     ):
         code, err = check(file, capfd, engine=never_asked())
         assert code == 2, file

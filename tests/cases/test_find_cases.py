@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loracheck.cases.load import DEFAULT_PACK, PACKS, find_cases, load_pack, pack_names
+from loracheck.cases import PACKS
+from loracheck.cases.load import DEFAULT_PACK, find_cases, load_pack, pack_names
 from loracheck.errors import CasesError
 from suite_factory import SEARCH, make_case
 

@@ -129,7 +129,10 @@ def test_a_candidate_that_is_an_adapter_is_named(loracheck: Any, base: Path, tmp
     for models in (("--base", base, "--candidate", adapter), ("--base", adapter, "--candidate", base)):
         done = loracheck("check", *models)
         assert (done.code, done.out) == (2, "")
-        assert "adapter.gguf: this is a LoRA adapter, not a model; give it as --adapter" in done.err
+        assert (
+            "adapter.gguf: this is a LoRA adapter, not a model; `loracheck check --base MODEL.gguf --adapter "
+            in done.err
+        )
 
 
 def test_the_same_file_twice_has_no_effect(loracheck: Any, use_engine: Any, base: Path) -> None:

@@ -53,7 +53,7 @@ def test_help_and_version_go_to_standard_output(loracheck: Any) -> None:
 def test_an_unknown_command_ends_with_2(loracheck: Any) -> None:
     done = loracheck("nonsense")
     assert (done.code, done.out) == (2, "")
-    assert "No such command" in done.err
+    assert "no command 'nonsense'; there are cache, cases, check" in done.err
 
 
 def test_help_imports_nothing_heavy() -> None:

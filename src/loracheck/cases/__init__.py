@@ -6,6 +6,13 @@ from collections.abc import Iterable, Sequence
 MOST = 10_000_000
 """No setting is larger than this, far more than any model takes: llama.cpp would read it as something else."""
 
+PACKS = {
+    "core": "What is asked by default: several tools on offer, every kind of argument.",
+    "smoke": "A few of the core cases, for a quick look.",
+    "demo": "What `loracheck demo` asks: one tool on offer each time.",
+}
+"""What the built-in packs are for, the main one first."""
+
 _NEAR = 0.6
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, RootModel, field_validator
 
-from loracheck.cases import did_you_mean
+from loracheck.cases import PACKS, did_you_mean
 from loracheck.cases.case import Case, Surface, Tool, named_apart
 from loracheck.cases.fit import bad_schemas
 from loracheck.cases.importers import foreign_format, import_cases
@@ -21,13 +21,6 @@ from loracheck.text import counted
 
 DEFAULT_PACK = "core"
 _TOO_MUCH_YAML = "write the tools as JSON, which may be larger"
-
-PACKS = {
-    "core": "What is asked by default: several tools on offer, every kind of argument.",
-    "smoke": "A few of the core cases, for a quick look.",
-    "demo": "What `loracheck demo` asks: one tool on offer each time.",
-}
-"""What the built-in packs are for, the main one first."""
 
 
 def load_suite(path: str | Path, kind_of_suite: type[Suite] = Suite, tools: tuple[Tool, ...] = ()) -> Suite:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from loracheck.cli.options import INPUT, OUTPUT, OneOf
+from loracheck.cli.completion import ADAPTER_FILE, GGUF_FILE, MODEL_FILE, PEFT_FOLDER
+from loracheck.cli.options import OUTPUT, OneOf
 from loracheck.text import visible
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Examples:
 
 
 @click.command(epilog="\b\nExamples:\n  loracheck inspect adapter.gguf\n  loracheck inspect model.gguf --json")
-@click.argument("file", type=INPUT)
+@click.argument("file", type=GGUF_FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def inspect(file: Path, as_json: bool) -> None:
     """Show what is in a GGUF adapter or model, and what llama.cpp will ignore."""
@@ -134,8 +135,8 @@ def _in_words(value: Any) -> str:
 
 
 @click.command(epilog=CONVERT_EXAMPLES)
-@click.argument("peft", metavar="PEFT_DIR", type=INPUT)
-@click.option("--base", type=INPUT, required=True, help="The GGUF model that the adapter is for.")
+@click.argument("peft", metavar="PEFT_DIR", type=PEFT_FOLDER)
+@click.option("--base", type=MODEL_FILE, required=True, help="The GGUF model that the adapter is for.")
 @click.option("-o", "--output", type=OUTPUT, required=True, help="Where to write the GGUF adapter.")
 @click.option(
     "--outtype",
@@ -167,7 +168,7 @@ def convert(peft: Path, base: Path, output: Path, outtype: str) -> None:
 
 
 @click.command(epilog=NULL_EXAMPLES)
-@click.option("--like", type=INPUT, required=True, help="The adapter whose shape to take.")
+@click.option("--like", type=ADAPTER_FILE, required=True, help="The adapter whose shape to take.")
 @click.option("-o", "--output", type=OUTPUT, required=True, help="Where to write the null adapter.")
 @click.option("--seed", type=int, default=1000, show_default=True, help="Same seed, same bytes.")
 @click.option(

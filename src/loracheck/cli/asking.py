@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from loracheck.cases import MOST
-from loracheck.cli.options import INPUT, OneOf
+from loracheck.cli.completion import CASES_OR_PACK, TOOLS_FILE
+from loracheck.cli.options import OneOf
 from loracheck.engine import TIMEOUT
 
 MAX_NEW_TOKENS_HELP = "Longest answer.  [default: 256, or 1024 where the model may think first]"
@@ -17,11 +18,11 @@ QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress on standar
 CASES = click.option(
     "--cases",
     "cases_file",
-    type=INPUT,
+    type=CASES_OR_PACK,
     help="Cases to ask: a file, ours or OpenAI's, BFCL's, ShareGPT's, xLAM's; or a pack.",
 )
 _TOOLS_HELP = "Tools for all cases that name none; an MCP tool list, say."
-TOOLS = click.option("--tools", "tools_file", type=INPUT, help=_TOOLS_HELP)
+TOOLS = click.option("--tools", "tools_file", type=TOOLS_FILE, help=_TOOLS_HELP)
 
 
 def _dialects() -> Iterable[str]:

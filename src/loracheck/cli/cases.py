@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loracheck.cli.options import INPUT, OUTPUT, Commands, OneOf
+from loracheck.cases import PACKS
+from loracheck.cli.completion import CASES_OR_PACK, RECORDS_FILE, TOOLS_FILE
+from loracheck.cli.options import OUTPUT, Commands, OneOf
 from loracheck.text import counted, visible
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ Examples:
 Exit codes: 0 all cases fit, 2 some do not, or bad input."""
 
 TOOLS = click.option(
-    "--tools", "tools_file", type=INPUT, help="Tools for all cases that name none; an MCP tool list, say."
+    "--tools", "tools_file", type=TOOLS_FILE, help="Tools for all cases that name none; an MCP tool list, say."
 )
 
 
@@ -64,10 +66,10 @@ def cases() -> None:
 
 
 @cases.command("import", epilog=IMPORT_EXAMPLES)
-@click.argument("file", type=INPUT)
+@click.argument("file", type=RECORDS_FILE)
 @click.option("-o", "--output", type=OUTPUT, required=True, help="Where to write the cases, as JSON lines.")
 @click.option("--format", type=OneOf(_format_names), help="The format of FILE.  [default: detected from its records]")
-@click.option("--answers", type=INPUT, help="BFCL's accepted answers, if they are not where BFCL keeps them.")
+@click.option("--answers", type=RECORDS_FILE, help="BFCL's accepted answers, if they are not where BFCL keeps them.")
 @TOOLS
 @click.option("--limit", type=click.IntRange(1), help="Take only this many cases, the first ones.")
 @click.option("--sample", type=click.IntRange(1), help="Take only this many cases, drawn at random.")
@@ -119,7 +121,7 @@ def import_(
 
 
 @cases.command(epilog=CHECK_EXAMPLES)
-@click.argument("file")
+@click.argument("file", shell_complete=CASES_OR_PACK.shell_complete)
 @TOOLS
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with every case in it.")
 @click.pass_context
@@ -194,7 +196,7 @@ def _short(name: str) -> str:
 @cases.command("list", epilog="\b\nExample:\n  loracheck cases list")
 def list_() -> None:
     """List the built-in packs of cases."""
-    from loracheck.cases.load import PACKS, load_pack, pack_names
+    from loracheck.cases.load import load_pack, pack_names
 
     table = _table("pack", "cases", "tools", "no call", "")
     for name in pack_names():
@@ -206,7 +208,7 @@ def list_() -> None:
 
 
 @cases.command(epilog="\b\nExamples:\n  loracheck cases show core\n  loracheck cases show my.jsonl --id 12 --json")
-@click.argument("pack")
+@click.argument("pack", shell_complete=CASES_OR_PACK.shell_complete)
 @click.option("--id", "case_id", help="Show only this case, in full.")
 @TOOLS
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines instead of a table.")

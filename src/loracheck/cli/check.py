@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loracheck.cli.asking import CASES, NO_CACHE, QUIET, TOOLS, asking_options
-from loracheck.cli.options import INPUT, OneOf, Outputs, output_options
+from loracheck.cli.completion import ADAPTER_FILE, MODEL_FILE, REPORT_FILE, SUITE_FILE
+from loracheck.cli.options import OneOf, Outputs, output_options
 from loracheck.cli.quantize import FileType
 
 if TYPE_CHECKING:
@@ -59,12 +60,13 @@ def _demo_adapters() -> Iterable[str]:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("suite", type=INPUT, required=False)
-@click.option("--base", type=INPUT, help="The base model, a GGUF file.")
+@click.argument("suite", type=SUITE_FILE, required=False)
+@click.option("--base", type=MODEL_FILE, help="The base model, a GGUF file.")
 @click.option(
     "--adapter",
     "adapters",
     metavar="PATH[@SCALE]",
+    shell_complete=ADAPTER_FILE.shell_complete,
     multiple=True,
     help="The adapter to check: a GGUF LoRA, or a PEFT folder. @SCALE sets its strength. Repeat to stack.",
 )
@@ -72,10 +74,13 @@ def _demo_adapters() -> Iterable[str]:
     "--base-adapter",
     "base_adapters",
     metavar="PATH[@SCALE]",
+    shell_complete=ADAPTER_FILE.shell_complete,
     multiple=True,
     help="An adapter that belongs to the base, on in both views; not on a --candidate. Repeat to stack.",
 )
-@click.option("--candidate", type=INPUT, help="Another model file to check against the base, with --adapter on top.")
+@click.option(
+    "--candidate", type=MODEL_FILE, help="Another model file to check against the base, with --adapter on top."
+)
 @click.option(
     "--quantize",
     type=FileType(),
@@ -83,7 +88,7 @@ def _demo_adapters() -> Iterable[str]:
 )
 @CASES
 @TOOLS
-@click.option("--like", type=INPUT, help="Run a saved report again, on the same files with the same settings.")
+@click.option("--like", type=REPORT_FILE, help="Run a saved report again, on the same files with the same settings.")
 @click.option("--plan", "only_plan", is_flag=True, help="Show what would be asked, and stop: no model is loaded.")
 @output_options
 @click.option(

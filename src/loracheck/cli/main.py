@@ -12,6 +12,7 @@ import click
 from loracheck.cli.adapters import convert, inspect, null
 from loracheck.cli.cases import cases
 from loracheck.cli.check import check, demo
+from loracheck.cli.completion import HOW_TO
 from loracheck.cli.locate import locate
 from loracheck.cli.machine import cache, doctor
 from loracheck.cli.options import Commands
@@ -29,7 +30,9 @@ INTERRUPTED = 130
 CUT_SHORT = 141
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, epilog=HOW_TO, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="loracheck")
 def cli() -> None:
     """Does this LoRA adapter still call tools the way its base does?

@@ -70,7 +70,6 @@ _COLORS_HELP = "Colours.  [default: on a terminal, unless NO_COLOR is set]"
 COLOR = click.option("--color/--no-color", default=None, help=_COLORS_HELP)
 VERBOSE = click.option("-v", "--verbose", is_flag=True, help="More figures on the terminal, as on the pages.")
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
-INPUT = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from loracheck.cli.options import INPUT, OUTPUT
+from loracheck.cli.completion import MODEL_FILE
+from loracheck.cli.options import OUTPUT
 from loracheck.engine import TIMEOUT
 from loracheck.errors import InputError
 from loracheck.file_types import MAKEABLE
@@ -25,6 +27,9 @@ class FileType(click.ParamType):  # type: ignore[type-arg]
 
     name = "type"
 
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - of click
+        return [CompletionItem(name) for name in MAKEABLE if name.startswith(incomplete.upper())]
+
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         from loracheck.quantized import file_type
 
@@ -35,7 +40,7 @@ class FileType(click.ParamType):  # type: ignore[type-arg]
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("model", type=INPUT)
+@click.argument("model", type=MODEL_FILE)
 @click.option("--to", type=FileType(), required=True, help=f"One of {', '.join(MAKEABLE)}.")
 @click.option("-o", "--output", type=OUTPUT, required=True, help="Where to write the quantized model.")
 @click.option("--force", is_flag=True, help="Replace the file that is there.")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from loracheck.cli.options import COLOR, INPUT, OUTPUT, VERBOSE, OneOf
+from loracheck.cli.completion import REPORT_FILE
+from loracheck.cli.options import COLOR, OUTPUT, VERBOSE, OneOf
 from loracheck.report import FORMS, write_text
 from loracheck.report.sweep import SWEEP_FORMS
 
@@ -40,7 +41,7 @@ def limit_and_bound(text: str) -> tuple[str, float]:
 
 
 @click.command(epilog=REPORT_EXAMPLES)
-@click.argument("file", type=INPUT)
+@click.argument("file", type=REPORT_FILE)
 @click.option(
     "--format",
     "form",
@@ -134,8 +135,8 @@ is 1 all the same."""
 
 
 @click.command(epilog=DIFF_EPILOG)
-@click.argument("a", type=INPUT)
-@click.argument("b", type=INPUT)
+@click.argument("a", type=REPORT_FILE)
+@click.argument("b", type=REPORT_FILE)
 @click.option("--json", "json_file", type=OUTPUT, help="Write the whole diff here.")
 @click.option("--html", "html_file", type=OUTPUT, help="Write it as a page for the browser.")
 @COLOR

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loracheck.cli.asking import CASES, TOOLS, asking_options
-from loracheck.cli.options import INPUT, OneOf, SweepOutputs, sweep_output_options
+from loracheck.cli.completion import ADAPTER_FILE, MODEL_FILE, SUITE_FILE
+from loracheck.cli.options import OneOf, SweepOutputs, sweep_output_options
 from loracheck.cli.quantize import FileType
 
 if TYPE_CHECKING:
@@ -33,12 +34,13 @@ Exit codes: 0 every cell passes (with --require any: one does), 1 one fails,
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("suite", type=INPUT, required=False)
-@click.option("--base", "bases", type=INPUT, multiple=True, help="A base model, a GGUF file. Repeat for several.")
+@click.argument("suite", type=SUITE_FILE, required=False)
+@click.option("--base", "bases", type=MODEL_FILE, multiple=True, help="A base model, a GGUF file. Repeat for several.")
 @click.option(
     "--adapter",
     "adapters",
     metavar="PATH[@SCALE]",
+    shell_complete=ADAPTER_FILE.shell_complete,
     multiple=True,
     help="A GGUF LoRA, a PEFT folder, or a training output folder with its checkpoint-N folders. "
     "Repeat for alternatives; + joins a stack.",
@@ -55,6 +57,7 @@ Exit codes: 0 every cell passes (with --require any: one does), 1 one fails,
     "--base-adapter",
     "base_adapters",
     metavar="PATH[@SCALE]",
+    shell_complete=ADAPTER_FILE.shell_complete,
     multiple=True,
     help="An adapter that belongs to the base, on in every view. Repeat to stack.",
 )
