@@ -108,8 +108,8 @@ def test_what_cannot_be_read_is_an_error_of_the_callers_kind_that_names_the_file
     path = tmp_path / "cases.jsonl"
     path.write_bytes(bytes(2**20) + b"\xff")
     for name, said in (
-        ("none.jsonl", "no such file"),
-        (".", "a folder, not a file"),
+        ("none.jsonl", "no such file; check the path"),
+        (".", "this is a folder; name a file in it"),
         ("a\0b", "null"),
         ("cases.jsonl", "larger than 1 MB, the most that is read of such a file; give a smaller one"),
     ):

@@ -231,7 +231,8 @@ def test_a_limit_that_does_not_exist_is_named_with_those_that_do(files: Files) -
     report = check(make_suite(files), engine=answering())
     for spelled in ("assert_beauty_gte", "tools_intact.assert_beauty_gte", "", "tools_intact"):
         with pytest.raises(
-            ReportError, match=r"^no limit '.*'; there are assert_validity_delta_gte, .*_pass_hat_k_delta_gte$"
+            ReportError,
+            match=r"^no limit '.*'; there are assert_validity_delta_gte, .*_k_delta_gte(; did you mean .*)?$",
         ):
             judge_again(report, {spelled: 1.0})
 
@@ -240,7 +241,9 @@ def test_a_probe_that_the_report_does_not_have_is_named_with_those_it_has(files:
     report = check(make_suite(files).with_nulls(), engine=answering())
     # Null adapters have no limits.
     for name in ("tools", "nulls"):
-        with pytest.raises(ReportError, match=rf"^no probe '{name}' in the report; it has tools_intact$"):
+        with pytest.raises(
+            ReportError, match=rf"^no probe '{name}' in the report; it has tools_intact(; did you .*)?$"
+        ):
             judge_again(report, {f"{name}.assert_z_gte": 1.0})
 
 
@@ -256,9 +259,14 @@ def test_a_limit_that_no_case_speaks_to_is_refused_as_in_a_suite_file(
 ) -> None:
     suite = two_probes(files)
     report = check(suite, engine=answering())
-    with pytest.raises(ReportError, match=f"^tools_intact, dotted.name: {limit} needs cases with {needed}$"):
+    with pytest.raises(
+        ReportError,
+        match=f"^tools_intact, dotted.name: {limit} needs cases with {needed}, and there are none; leave it out$",
+    ):
         judge_again(report, {limit: 0.5})
-    with pytest.raises(ReportError, match=f"^dotted.name: {limit} needs cases with {needed}$"):
+    with pytest.raises(
+        ReportError, match=f"^dotted.name: {limit} needs cases with {needed}, and there are none; leave it out$"
+    ):
         judge_again(report, {f"dotted.name.{limit}": 0.5})
 
     entry, other = suite.entries
@@ -268,7 +276,9 @@ def test_a_limit_that_no_case_speaks_to_is_refused_as_in_a_suite_file(
     for spelled in (limit, f"dotted.name.{limit}"):
         checks = [probe.comparison.checks(probe.z_score)[limit] for probe in judge_again(report, {spelled: 0.5}).probes]
         assert [check.kept is None for check in checks] == [True, False]
-    with pytest.raises(ReportError, match=f"^tools_intact: {limit} needs cases with {needed}$"):
+    with pytest.raises(
+        ReportError, match=f"^tools_intact: {limit} needs cases with {needed}, and there are none; leave it out$"
+    ):
         judge_again(report, {f"tools_intact.{limit}": 0.5})
 
 
@@ -282,7 +292,9 @@ def test_a_limit_that_no_case_speaks_to_is_refused_as_a_run_would(files: Files, 
     cases = [make_case(1, gold_arguments={"query": "x"}), make_case(2, expect="no_call")]
     other = entry.asking(cases).model_copy(update={"name": "other"})
     report = check(suite.model_copy(update={"entries": (entry, other)}), engine=answering())
-    with pytest.raises(ReportError, match=f"^tools_intact: {limit} needs cases with {needed}$"):
+    with pytest.raises(
+        ReportError, match=f"^tools_intact: {limit} needs cases with {needed}, and there are none; leave it out$"
+    ):
         judge_again(report, {f"tools_intact.{limit}": 0.5})
     # One that has such cases is enough for a limit on all.
     assert judge_again(report, {limit: 0.5}).judged_with == {limit: 0.5}

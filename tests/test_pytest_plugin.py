@@ -350,7 +350,7 @@ def test_cases_may_be_a_pack(project: pytest.Pytester) -> None:
         ),
         ('suite="tools.yaml", trials=3', "*trials (3) need a temperature to be drawn at; give one, such as 0.7"),
         ("", '*give suite="tools.yaml", or both base="model.gguf" and adapter="mine.gguf", candidate=*'),
-        ('suite="none.yaml"', "*none.yaml: no such file"),
+        ('suite="none.yaml"', "*none.yaml: no such file; check the path"),
         ('suite="bad.yaml"', "*bad.yaml:2: modles: unknown key; did you mean 'models'[?]"),
         ('suite="tools.yaml", cases="none"', "*none: no such file, and no built-in pack; the packs are *"),
         ('suite="tools.yaml", adapter="a.gguf@much"', "*'much' in *a.gguf@much' is not a scale; write PATH@0.5"),

@@ -218,11 +218,11 @@ def test_what_a_keyword_cannot_be_is_an_error_of_ours(given: dict[str, Any], com
 
 def test_a_missing_file_of_cases_is_found_before_any_model_is_looked_at(tmp_path: Path) -> None:
     missing = tmp_path / "none.jsonl"
-    with pytest.raises(CasesError, match=r"none\.jsonl: no such file$"):
+    with pytest.raises(CasesError, match=r"none\.jsonl: no such file; check the path$"):
         build_suite(base="no-base.gguf", adapter="no-adapter.gguf", cases=missing)
     with pytest.raises(CasesError, match="no built-in pack; the packs are core, smoke, demo"):
         build_suite(base="no-base.gguf", adapter="no-adapter.gguf", cases="smog")
-    with pytest.raises(SuiteError, match=r"none\.yaml: no such file$"):
+    with pytest.raises(SuiteError, match=r"none\.yaml: no such file; check the path$"):
         build_suite(tmp_path / "none.yaml")
 
 

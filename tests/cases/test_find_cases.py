@@ -45,9 +45,9 @@ def test_a_name_that_is_neither_is_refused_with_the_packs_there_are_and_the_near
         find_cases("coer")
     with pytest.raises(CasesError, match=r"the packs are core, smoke, demo$"):
         find_cases("riddles")
-    with pytest.raises(CasesError, match=r"none\.jsonl: no such file$"):
+    with pytest.raises(CasesError, match=r"none\.jsonl: no such file; check the path$"):
         find_cases(tmp_path / "none.jsonl")
-    with pytest.raises(CasesError, match="a folder, not a file"):
+    with pytest.raises(CasesError, match="this is a folder; name a file in it"):
         find_cases(tmp_path)
 
 

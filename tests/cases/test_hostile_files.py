@@ -79,11 +79,14 @@ def test_a_value_that_holds_itself_is_refused(tmp_path: Path, loop: str) -> None
     "deep", ["{x: " * 250 + "1" + "}" * 250, layers(300, "[1]", "[@]")], ids=["written out", "by aliases"]
 )
 def test_a_value_nested_too_deeply_for_a_report_is_refused(tmp_path: Path, deep: str) -> None:
-    assert refused_parameters(tmp_path, deep) == "suite.yaml:9: nested more than 200 deep"
+    assert refused_parameters(tmp_path, deep) == "suite.yaml:9: nested more than 200 deep; take some of it out"
     nested = json.loads('{"x": ' * 250 + "1" + "}" * 250)
     lines = tmp_path / "cases.jsonl"
     lines.write_text(json.dumps({**json.loads(CASE), "gold_arguments": nested}), "utf-8")
-    assert refusal(lines, load_cases, CasesError) == "cases.jsonl:1: not a line of JSON: nested more than 200 deep"
+    assert (
+        refusal(lines, load_cases, CasesError)
+        == "cases.jsonl:1: not a line of JSON: nested more than 200 deep; take some of it out"
+    )
 
 
 def test_what_is_nested_as_deeply_as_answers_may_be_can_be_reported(tmp_path: Path) -> None:
@@ -209,7 +212,7 @@ def test_links_are_followed_and_broken_or_circular_ones_are_refused(tmp_path: Pa
     broken.symlink_to(tmp_path / "none.yaml")
     loop.symlink_to(loop)
     assert load_suite(link).model_dump() == load_suite(path).model_dump()
-    assert refusal(broken) == "broken.yaml: no such file"
+    assert refusal(broken) == "broken.yaml: no such file; check the path"
     assert "symbolic links" in refusal(loop)
     adapter = tmp_path / "link.gguf"
     adapter.symlink_to(write_adapter(tmp_path / "adapter.gguf"))
@@ -256,4 +259,4 @@ def test_a_file_name_cannot_act_on_the_terminal(name: str, capsys: pytest.Captur
     assert run(["check", name]) == 2
     complaint = capsys.readouterr().err
     assert complaint.startswith("Error: \\")
-    assert complaint.endswith(".yaml: no such file\n")
+    assert complaint.endswith(".yaml: no such file; check the path\n")

@@ -107,15 +107,15 @@ def test_a_mistake_in_a_yaml_list_is_named_with_its_line(tmp_path: Path) -> None
 def test_a_yaml_file_that_is_no_list_and_files_without_cases_say_so(tmp_path: Path) -> None:
     path = tmp_path / "cases.yaml"
     path.write_text("prompt: a\n", "utf-8")
-    assert refusal(path) == "cases.yaml: not a list of cases"
+    assert refusal(path) == "cases.yaml: not a list of cases; begin each with a dash: - prompt: …"
     path.write_text("[]\n", "utf-8")
-    assert refusal(path) == "cases.yaml: no cases in it"
-    assert refused_lines(tmp_path, "", "  ") == "cases.jsonl: no cases in it"
+    assert refusal(path) == "cases.yaml: no cases in it; write some, or name another file"
+    assert refused_lines(tmp_path, "", "  ") == "cases.jsonl: no cases in it; write some, or name another file"
 
 
 def test_missing_files_folders_and_other_encodings_say_so(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.jsonl") == "none.jsonl: no such file"
-    assert refusal(tmp_path).endswith(": a folder, not a file")
+    assert refusal(tmp_path / "none.jsonl") == "none.jsonl: no such file; check the path"
+    assert refusal(tmp_path).endswith(": this is a folder; name a file in it")
     path = tmp_path / "utf16.jsonl"
     path.write_bytes(line().encode("utf-16"))
     assert refusal(path) == "utf16.jsonl: not UTF-8 text (byte 0); save it as UTF-8"

@@ -136,7 +136,7 @@ def test_an_unknown_key_is_named_with_its_line_and_the_key_it_looks_like(write: 
     [
         ("suite:", "suit:", ":4: suit: unknown key; did you mean 'suite'?"),
         # By its letters, and of all keys that a file may have anywhere.
-        ("suite:", "entries:", ":4: entries: unknown key; did you mean 'trials'?"),
+        ("suite:", "entries:", ":4: entries: unknown key; did you mean 'suite'?"),
         ("suite:", "defaults: {schem: strict}\nsuite:", ":4: defaults.schem: unknown key; did you mean 'schema'?"),
         ("suite:", "defaults: {schema_rules: strict}\nsuite:", ":4: defaults.schema_rules: unknown key; did you mean"),
         ("cases:", "assert_z_gt: 3\n    cases:", ":7: suite[0].assert_z_gt: unknown key; did you mean 'assert_z_gte'?"),
@@ -189,7 +189,11 @@ def test_every_mistake_is_named_at_once(write: Write) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("models:", "version: 2\nmodels:", ":1: version: this loracheck reads version 1, the file says 2"),
+        (
+            "models:",
+            "version: 2\nmodels:",
+            ":1: version: this loracheck reads version 1, the file says 2; use a loracheck that reads it",
+        ),
         ("kind: tool_use_fidelity", "kind: tool_use", ":5: suite[0]: unknown kind 'tool_use'; known: 'null_adapter', "),
         ("    kind: tool_use_fidelity\n", "", ":5: suite[0]: no kind; each entry needs one"),
         ("  - name: tools", "  - tools\n  - name: tools", ":5: suite[0]: should be a mapping, key: value"),
@@ -207,7 +211,7 @@ def test_every_mistake_is_named_at_once(write: Write) -> None:
         ("{gguf: base.gguf}", "base.gguf", ":2: models.base: should be a mapping"),
         ("{name: search}", "{name: search, parameters: text}", ":9: suite[0].cases[0].tool_spec.parameters: should be"),
         ("name: tools\n", "name: tools\n    assert_z_gte: .inf\n", ":6: suite[0].assert_z_gte: "),
-        ("models:", "models: {}\nmodels:", ":2: the key 'models' stands here twice"),
+        ("models:", "models: {}\nmodels:", ":2: the key 'models' stands here twice; keep one"),
         ("models:", "[a]: 1\nmodels:", ":1: not YAML: found unhashable key"),
         ("models:", "models: [", ":3: not YAML: "),
         ("models:", "--- {}\n---\nmodels:", ":2: not YAML: "),
@@ -292,8 +296,8 @@ def test_a_file_that_is_not_utf8_says_so(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_and_a_folder_say_so(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.yaml") == "suite.yaml: no such file"
-    assert refusal(tmp_path) == "suite.yaml: a folder, not a file"
+    assert refusal(tmp_path / "none.yaml") == "suite.yaml: no such file; check the path"
+    assert refusal(tmp_path) == "suite.yaml: this is a folder; name a file in it"
 
 
 def test_a_list_that_holds_itself_is_refused_at_its_line(write: Write) -> None:
@@ -332,7 +336,7 @@ def test_a_file_of_tools_beside_the_suite_is_for_the_cases_that_name_none(write:
 @pytest.mark.parametrize(
     ("tools_file", "error", "complaint"),
     [
-        ("none.json", CasesError, "none.json: no such file"),
+        ("none.json", CasesError, "none.json: no such file; check the path"),
         ("[a]", SuiteError, "suite.yaml:1: tools_file: "),
     ],
 )

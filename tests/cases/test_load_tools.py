@@ -69,7 +69,10 @@ def test_a_yaml_file_gives_the_same_tools_and_the_lines_of_its_mistakes(tmp_path
         ({"tools": [MCP], "nextCursor": "2"}, "tools.json: nextCursor: the server has more tools than these; put all "),
         ('{"tools": [\n', "tools.json:2: not JSON: Expecting value; mend it; the name of a YAML file ends in .yaml"),
         ("tools:\n- name: now\n", "tools.json:1: not JSON: Expecting value; mend it; the name of a YAML file ends in "),
-        ('[{"name": "now", "parameters": {"default": NaN}}]', "tools.json: not JSON that we can read: NaN is no JSON"),
+        (
+            '[{"name": "now", "parameters": {"default": NaN}}]',
+            "tools.json: not JSON that we can read: NaN is no JSON; take it out",
+        ),
         ("[" * 10_000, "tools.json: not JSON that we can read: "),
     ],
 )
@@ -78,7 +81,7 @@ def test_a_bad_file_of_tools_says_where_and_why(tmp_path: Path, value: Any, comp
 
 
 def test_a_missing_file_of_tools_says_so(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.json") == "none.json: no such file"
+    assert refusal(tmp_path / "none.json") == "none.json: no such file; check the path"
 
 
 CASES = [

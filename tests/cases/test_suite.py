@@ -64,7 +64,7 @@ def test_a_new_answer_length_wins_over_what_single_cases_ask_for(suite: Suite) -
 def test_template_arguments_are_json(suite: Suite) -> None:
     assert suite.with_defaults(template_args={"a": [1, None]}).defaults.template_args == {"a": [1, None]}
     for odd in (object(), float("nan"), {1, 2}):
-        with pytest.raises(ValidationError, match="a value that is not JSON; a report could not tell it"):
+        with pytest.raises(ValidationError, match="a value that is not JSON; give text, numbers"):
             suite.with_defaults(template_args={"a": odd})
 
 

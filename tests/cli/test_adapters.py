@@ -58,7 +58,7 @@ def test_null_can_match_the_size_of_the_adapters_update(loracheck: Any, files: F
         (["-o", "missing/null.gguf"], "the folder missing does not exist; make it first"),
         (["--like", "none.gguf"], "none.gguf: "),
         (["--seed", "many"], "'many' is not a valid integer"),
-        (["--match", "size"], "'size' is not one of 'scale', 'norm'"),
+        (["--match", "size"], "no match 'size'; give one of scale, norm"),
     ],
 )
 def test_null_refuses_what_it_cannot_do(

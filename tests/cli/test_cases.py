@@ -138,9 +138,12 @@ def test_import_refuses_what_makes_no_sense(
 
 def test_import_refuses_a_file_without_a_usable_record_and_writes_nothing(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "cases.jsonl"
-    assert refusal("import", data, "-o", out, "--format", "openai") == f"{data}: no record could be used"
+    assert (
+        refusal("import", data, "-o", out, "--format", "openai")
+        == f"{data}: no record could be used; the reasons are above"
+    )
     assert not out.exists()
-    assert refusal("import", tmp_path / "none", "-o", out).endswith("none: no such file")
+    assert refusal("import", tmp_path / "none", "-o", out).endswith("none: no such file; check the path")
 
 
 def test_a_failed_import_leaves_the_file_that_was_there(data: Path, tmp_path: Path) -> None:
@@ -312,7 +315,7 @@ def test_cases_without_tools_are_refused_with_the_way_out(prompts: Path) -> None
     assert complaint.splitlines()[0] == (
         "prompts.yaml:1: [0]: no tools on offer; give tool_spec or tools, or tools for all cases with --tools FILE"
     )
-    assert refusal("check", "prompts.yaml", "--tools", "none.json") == "none.json: no such file"
+    assert refusal("check", "prompts.yaml", "--tools", "none.json") == "none.json: no such file; check the path"
 
 
 def test_show_tells_several_calls_and_any_call(prompts: Path) -> None:

@@ -67,7 +67,7 @@ def test_an_engine_failure_ends_with_3(loracheck: Any, use_engine: Any, suite_fi
     use_engine(NotFinite(lambda view, prompt: ""))
     done = loracheck("check", "-q", suite_file)
     assert (done.code, done.out) == (3, "")
-    assert done.err == "Error: the base view computes numbers that are not finite\n"
+    assert done.err == "Error: the base view computes numbers that are not finite; is the model damaged?\n"
 
 
 def test_an_adapter_without_effect_ends_with_4(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
@@ -227,7 +227,7 @@ def test_no_null_asks_no_null_adapters(loracheck: Any, use_engine: Any, suite_fi
         (["s.yaml", "--adapter", "a.gguf@x"], "'x' in 'a.gguf@x' is not a scale; write PATH@0.5"),
         (["s.yaml", "--adapter", "a.gguf@nan"], "the scale in 'a.gguf@nan' is not a finite number"),
         (["s.yaml", "--adapter", "a.gguf@inf"], "the scale in 'a.gguf@inf' is not a finite number"),
-        (["s.yaml", "--prompt", "poem"], "'poem' is not one of 'chat', 'raw'"),
+        (["s.yaml", "--prompt", "poem"], "no prompt 'poem'; give one of chat, raw"),
         (["s.yaml", "--dialect", "hermse"], "no dialect 'hermse'; did you mean 'hermes'?"),
         (["s.yaml", "--template-arg", "enable_thinking"], "'enable_thinking' is not KEY=JSON; write it like enable_"),
         (["s.yaml", "--template-arg", "=1"], "'=1' is not KEY=JSON"),
@@ -321,7 +321,7 @@ def test_a_file_with_an_at_in_its_name_is_a_file(
 
 def test_an_error_cannot_rewrite_the_terminal(loracheck: Any) -> None:
     done = loracheck("check", "-q", "\x1b[2Jevil.yaml")
-    assert (done.code, done.err) == (2, "Error: \\x1b[2Jevil.yaml: no such file\n")
+    assert (done.code, done.err) == (2, "Error: \\x1b[2Jevil.yaml: no such file; check the path\n")
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def test_reports_without_a_case_in_common_end_with_2(loracheck: Any, good: Path,
     other.write_text(FORMS["json"].render(report(probe(case("another")))), encoding="ascii")
     done = loracheck("diff", good, other)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("Error: the two reports have no case in common")
+    assert done.err.startswith(f"Error: {good} and {other}: the two reports have no case in common")
 
 
 def test_what_is_no_report_ends_with_2(loracheck: Any, good: Path, tmp_path: Path) -> None:

@@ -75,13 +75,16 @@ def test_a_file_that_cannot_be_written_ends_with_2(loracheck: Any, saved: Path, 
     missing = tmp_path / "missing" / "out.md"
     done = loracheck("report", saved, "--format", "markdown", "-o", missing)
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"Error: {missing}: could not be written: No such file or directory\n"
+    assert (
+        done.err
+        == f"Error: {missing}: could not be written: No such file or directory; make room there, or write it elsewhere\n"
+    )
 
 
 def test_an_unknown_form_ends_with_2(loracheck: Any, saved: Path) -> None:
     done = loracheck("report", saved, "--format", "poem")
     assert (done.code, done.out) == (2, "")
-    assert "'poem' is not one of 'terminal', 'json', 'html', 'markdown', 'junit'" in done.err
+    assert "no format 'poem'; give one of terminal, json, html, markdown, junit" in done.err
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", '{"schema_version": 99}', '{"schema_version": 1}'])

@@ -55,7 +55,7 @@ def test_what_a_newer_loracheck_adds_is_passed_over(report: Report, tmp_path: Pa
 @pytest.mark.parametrize("content", ["", "{", "[]", "3", "{}", "words", b"\xff\xfe", "[" * 100_000, "9" * 5000])
 def test_another_file_is_no_report(tmp_path: Path, content: Any) -> None:
     said = refusal(tmp_path / "out.json", content)
-    assert said == "out.json: not a loracheck report; `loracheck check --json out.json` writes one"
+    assert said == "out.json: not a loracheck report; `loracheck check ... --json REPORT.json` writes one"
 
 
 def test_a_report_that_was_cut_short_is_no_report(report: Report, tmp_path: Path) -> None:
@@ -65,16 +65,21 @@ def test_a_report_that_was_cut_short_is_no_report(report: Report, tmp_path: Path
 
 def test_a_report_of_another_schema_version_says_so(tmp_path: Path) -> None:
     said = refusal(tmp_path / "out.json", '{"schema_version": 2}')
-    assert said == "out.json: a report of schema version 2; this loracheck reads 1"
+    assert (
+        said
+        == "out.json: a report of schema version 2; this loracheck reads 1; use the version that wrote it, or run the check again"
+    )
 
 
 def test_a_report_with_a_part_missing_names_it(report: Report, tmp_path: Path) -> None:
     data = json.loads(render(report))
     del data["probes"][1]["cases"][0]["ft"]["text"]
     said = refusal(tmp_path / "out.json", json.dumps(data))
-    assert said == "out.json: not a whole report: probes.1.cases.0.ft.text: Field required"
+    assert (
+        said == "out.json: not a whole report: probes.1.cases.0.ft.text: Field required; was it edited, or cut short?"
+    )
 
 
 def test_missing_files_and_folders_say_so(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.json") == "none.json: no such file"
-    assert refusal(tmp_path).endswith(": a folder, not a file")
+    assert refusal(tmp_path / "none.json") == "none.json: no such file; check the path"
+    assert refusal(tmp_path).endswith(": this is a folder; name a file in it")

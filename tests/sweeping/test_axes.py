@@ -137,7 +137,7 @@ def test_a_suite_file_without_a_sweep_has_its_own_models_as_the_one_place_on_eac
 
 def test_more_than_200_cells_take_a_yes(files: Files) -> None:
     cells = cells_of(files, scale=[number / 100 for number in range(1, 202)])
-    with pytest.raises(InputError, match="201 cells, each a whole check: more than 200 take --yes"):
+    with pytest.raises(InputError, match="201 cells, each a whole check; more than 200 take --yes"):
         confirm_number(cells, yes=False)
     confirm_number(cells, yes=True)
     confirm_number(cells[:200], yes=False)

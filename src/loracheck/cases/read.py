@@ -28,6 +28,7 @@ MAX_JSON_LINES = 64 * 2**20
 TOO_MUCH_YAML = "put the cases in a file of JSON lines, which may be larger, and name it with --cases"
 _MOST_COMPLAINTS = 20
 _LONGEST_COMPLAINT = 300
+_TOO_DEEP = f"nested more than {MAX_NESTING} deep; take some of it out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class JsonFile:
             fix = "mend it; the name of a YAML file ends in .yaml"
             raise error(f"{path}:{bad.lineno}: not JSON: {bad.msg}; {fix}") from None
         except (ValueError, RecursionError) as bad:
-            raise error(f"{path}: not JSON that we can read: {bad}; take it out") from None
+            raise error(f"{path}: not JSON that we can read: {_reason(bad)}") from None
 
     def validate(self, model: type[Model], **context: Any) -> Model:
         try:
@@ -113,7 +114,7 @@ def read_json_lines(file: TextFile, model: type[Model]) -> Iterator[Model]:
         except ValidationError as bad:
             bad_lines.append(f"{file.path}:{number}: {'; '.join(_complaints(bad, value, model))}")
         except (ValueError, RecursionError) as bad:
-            bad_lines.append(f"{file.path}:{number}: not a line of JSON: {bad}; mend it")
+            bad_lines.append(f"{file.path}:{number}: not a line of JSON: {_reason(bad)}")
         if len(bad_lines) > _MOST_COMPLAINTS:
             bad_lines[-1] = "and so on"
             break
@@ -129,7 +130,7 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _confirm_shallow(value: Any, left: int = MAX_NESTING) -> None:
     if left < 0:
-        raise ValueError(f"nested more than {MAX_NESTING} deep; take some of it out")
+        raise ValueError(_TOO_DEEP)
     for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _confirm_shallow(child, left - 1)
 
@@ -176,7 +177,7 @@ def _elements(file: TextFile) -> Iterator[Record]:
         try:
             value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as bad:
-            raise CasesError(f"{file.path}:{line}: not JSON: {bad}; mend it") from None
+            raise CasesError(f"{file.path}:{line}: not JSON: {_reason(bad)}") from None
         yield Record(line, value)
 
 
@@ -186,7 +187,14 @@ def _skip(text: str, at: int) -> int:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is no JSON; take it out")
+
+
+def _reason(bad: ValueError | RecursionError) -> str:
+    """Why a text is not JSON, and the fix."""
+    if isinstance(bad, RecursionError):
+        return _TOO_DEEP
+    return f"{bad}; mend it" if isinstance(bad, json.JSONDecodeError) else str(bad)
 
 
 _BLANK = re.compile(r"[ \t\r\n]*")
