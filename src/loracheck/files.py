@@ -108,7 +108,7 @@ MAX_BYTES = 512 * 2**20
 # How long a pipe, such as `<(...)`, may stay silent.
 PATIENCE_SECONDS = 60.0
 SMALLER = "give a smaller one"
-ELSEWHERE = "make room there, or write it elsewhere"
+ELSEWHERE = "write it elsewhere, or make room there"
 MAY_YOU = "is it there, and may you read it?"
 _CHUNK = 2**20
 _POLL_SECONDS = 0.1

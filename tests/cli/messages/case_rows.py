@@ -167,7 +167,7 @@ ROWS = [
     Row(IMPORT, "my.jsonl:1: not JSON: ", file("my.jsonl", "[{no")),
     Row(
         IMPORT,
-        "new.jsonl: cannot write the file: No space left on device; make room there, or write it elsewhere",
+        "new.jsonl: cannot write the file: No space left on device; write it elsewhere, or make room there",
         full_disk,
     ),
 ]

@@ -209,7 +209,7 @@ ROWS = [
     ),
     Row(
         f"locate {FILES} --cases many.jsonl --write new.gguf",
-        "new.gguf: cannot write the file: No space left on device; make room there, or write it elsewhere",
+        "new.gguf: cannot write the file: No space left on device; write it elsewhere, or make room there",
         full_disk_for_the_mended,
     ),
     # Clusters

@@ -274,7 +274,7 @@ ROWS = [
     ),
     Row(
         "null --like adapter.gguf -o new.gguf",
-        "new.gguf: cannot write the file: No space left on device; make room there, or write it elsewhere",
+        "new.gguf: cannot write the file: No space left on device; write it elsewhere, or make room there",
         full_disk,
     ),
     Row("check -q --base peft-base.gguf --adapter peft", "cannot be made: ", cache_is_a_file),

@@ -83,13 +83,13 @@ ROWS = [
     Row("report report.json --format html -o new.html", "new.html: could not be written: No space left", full_disk),
     Row(
         f"check {FILES} --html new.html",
-        "new.html: could not be written: No space left on device; make room",
+        "new.html: could not be written: No space left on device; write it",
         full_disk,
     ),
     Row(f"check {FILES}", "there/summary.md: the step summary could not be written: No such file", no_summary),
     Row(
         f"sweep {FILES} --reports cells",
-        "cells: the folder could not be made: File exists; make room there, or write it elsewhere",
+        "cells: the folder could not be made: File exists; write it elsewhere, or make room there",
         lambda world: (world.folder / "cells").symlink_to("nowhere"),
     ),
     # Two of them
