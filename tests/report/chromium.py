@@ -57,6 +57,8 @@ class Chromium:
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        # No window of a headless browser is in front; keys go to the page all the same.
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         self._last += 1
@@ -89,17 +91,40 @@ class Chromium:
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 
-    def screen(self, width: int, height: int = 900, *, dark: bool = False, media: str = "") -> None:
+    def press(self, key: str) -> None:
+        """A key, as a hand would press it: Tab or Enter."""
+        text = {"Enter": "\r"}.get(key, "")
+        code = {"Tab": 9, "Enter": 13}[key]
+        pressed = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **pressed)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **pressed)
+
+    def markup_of(self, node: int) -> str:
+        """The beginning of an element, by the number that the accessibility tree has for it."""
+        return str(self.call("DOM.getOuterHTML", backendNodeId=node)["outerHTML"])[:100]
+
+    def screen(self, width: int, height: int = 900, *, density: int = 1, dark: bool = False, media: str = "") -> None:
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=density,
+            mobile=width < 600,
         )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        # With less motion, so that what is scrolled to is there at once.
+        wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wishes.items()]
+        self.call("Emulation.setEmulatedMedia", media=media, features=features)
 
     def picture(self, path: Path) -> None:
         """The whole page, top to bottom."""
         shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(shot["data"]))
+
+    def paper(self, path: Path) -> None:
+        """What a printer would get, as PDF on A4."""
+        pdf = self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)
+        path.write_bytes(base64.b64decode(pdf["data"]))
 
     def close(self) -> None:
         self._session = None

@@ -9,18 +9,16 @@ import pytest
 from loracheck.report.diff import diff
 from loracheck.report.html import render, to_html
 from loracheck.report.sweep.html import render as render_sweep
-from report.chromium import FOUND, Chromium
 from report.factory import DRIFT, answer, make_case, make_probe, make_report, report_of
 from report.sweep.test_html import grid, hostile_sweep
 from report.test_html import HOSTILE, hostile_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from loracheck.results import Report
-
-pytestmark = pytest.mark.skipif(FOUND is None, reason="no Chromium here")
+    from report.chromium import Chromium
 
 SHOWN = (
     "[...document.querySelectorAll('.case')].filter(row => row.checkVisibility())"
@@ -61,13 +59,6 @@ FAINT = """(() => {
   }
   return [...new Set(faint)];
 })()"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    chromium = Chromium(tmp_path_factory.mktemp("profile"))
-    yield chromium
-    chromium.close()
 
 
 @pytest.fixture

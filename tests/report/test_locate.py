@@ -18,16 +18,15 @@ from loracheck.locating.views import Difference
 from loracheck.report.locate import render, save_located, words
 from loracheck.report.locate.terminal import show_located
 from loracheck.report.terminal import plain_console
-from report.chromium import FOUND, Chromium
 from report.factory import make_report
 from report.test_html import HOSTILE, hostile_report
 from report.test_html_browser import FAINT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from loracheck.results import Report
+    from report.chromium import Chromium
 
 GRID = make_grid()
 PART = some(GRID, range(18, 24), ["ffn_down"])
@@ -192,16 +191,6 @@ def test_nothing_a_model_wrote_is_markup(form: str) -> None:
 # In a browser
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    chromium = Chromium(tmp_path_factory.mktemp("profile"))
-    yield chromium
-    chromium.close()
-
-
-needs_browser = pytest.mark.skipif(FOUND is None, reason="no Chromium here")
-
-
 def load(browser: Chromium, folder: Path, located: Located, *, width: int = 1280, dark: bool = False) -> None:
     path = folder / "located.html"
     path.write_text(render(located, "html"), encoding="utf-8")
@@ -210,7 +199,6 @@ def load(browser: Chromium, folder: Path, located: Located, *, width: int = 1280
     browser.run("for (const part of document.querySelectorAll('details')) part.open = true")
 
 
-@needs_browser
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_page_loads_alone_and_its_words_stand_out(browser: Chromium, tmp_path: Path, dark: bool) -> None:
     load(browser, tmp_path, make_located(), dark=dark)
@@ -219,7 +207,6 @@ def test_the_page_loads_alone_and_its_words_stand_out(browser: Chromium, tmp_pat
     assert browser.run(FAINT) == []
 
 
-@needs_browser
 def test_the_maps_have_a_cell_for_every_pair_and_mark_those_of_the_part(browser: Chromium, tmp_path: Path) -> None:
     load(browser, tmp_path, make_located())
     assert browser.run("document.querySelectorAll('.heatmap').length") == 3
@@ -233,14 +220,12 @@ def test_the_maps_have_a_cell_for_every_pair_and_mark_those_of_the_part(browser:
     assert browser.run(hottest) == [f"layer {layer}, ffn_down" for layer in range(18, 24)]
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [320, 390])
 def test_a_phone_needs_no_sideways_scrolling(browser: Chromium, tmp_path: Path, width: int) -> None:
     load(browser, tmp_path, make_located(), width=width)
     assert browser.run("document.documentElement.scrollWidth") == width
 
 
-@needs_browser
 def test_a_hostile_answer_does_not_run(browser: Chromium, tmp_path: Path) -> None:
     load(browser, tmp_path, hostile_located())
     assert HOSTILE[:9] == "</script>"
