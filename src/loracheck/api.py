@@ -41,7 +41,7 @@ class Report(results.Report):
         return self.verdict in ("pass", "warn")
 
     def save(self, path: AnyPath) -> None:
-        """Write it to a file, in the form of the file's ending: .json, .html, .md or .xml (JUnit)."""
+        """Write it to a file, in the form of the file's ending: .json, .html, .md, .xml (JUnit) or .svg (badge)."""
         save_report(self, Path(path))
 
     def _repr_html_(self) -> str:
@@ -53,7 +53,7 @@ class Sweep(sweep_results.Sweep):
     """What a sweep found: its `cells`, and ways to keep and show them."""
 
     def save(self, path: AnyPath) -> None:
-        """Write it to a file, in the form of the file's ending: .json, .html, .md, .csv or .xml (JUnit)."""
+        """Write it to a file, in the form of its ending: .json, .html, .md, .csv, .xml (JUnit) or .svg (badge)."""
         save_sweep(self, Path(path))
 
     def to_csv(self, path: AnyPath | None = None) -> str:

@@ -18,7 +18,7 @@ from loracheck.scoring import Limits
 _NEEDED: dict[str, tuple[str, Callable[[CaseReport], bool]]] = {
     "assert_exact_arguments_gte": ("gold_arguments", lambda case: case.ft.arguments_correct is not None),
     "assert_abstention_gte": ("expect: no_call", lambda case: not case.expects_call),
-    "assert_all_calls_gte": ("gold_calls", lambda case: case.gold_calls is not None),
+    "assert_all_calls_gte": ("gold_calls", lambda case: case.ft.matched is not None),
     "assert_pass_hat_k_delta_gte": ("several tries", lambda case: case.expects_call and bool(case.ft.tries)),
 }
 
@@ -39,7 +39,7 @@ def judge(plan: Plan, answers: Answers) -> Report:
             "answers_from_store": from_store,
             "answers_computed": len(answers) - from_store,
         },
-        warnings=(*_doubts(probes), *plan.warnings),
+        warnings=(*doubts_of(probes), *plan.warnings),
     )
 
 
@@ -59,13 +59,13 @@ def judge_again(report: Report, limits: Mapping[str, float]) -> Report:
         for probe in report.probes
     )
     verdict, score = overall(probes)
-    kept = [warning for warning in report.warnings if warning not in set(_doubts(report.probes))]
+    kept = [warning for warning in report.warnings if warning not in set(doubts_of(report.probes))]
     return report.model_copy(
         update={
             "verdict": verdict,
             "score": score,
             "probes": probes,
-            "warnings": (*_doubts(probes), *kept),
+            "warnings": (*doubts_of(probes), *kept),
             "judged_with": {**_outlasting(report.judged_with or {}, limits), **limits},
         }
     )
@@ -76,7 +76,8 @@ def _outlasting(earlier: Mapping[str, float], limits: Mapping[str, float]) -> di
     return {spelled: bound for spelled, bound in earlier.items() if spelled.rpartition(".")[2] not in limits}
 
 
-def _doubts(probes: Iterable[ProbeReport]) -> Iterator[str]:
+def doubts_of(probes: Iterable[ProbeReport]) -> Iterator[str]:
+    """What makes their verdicts worth little, a warning each."""
     for probe in probes:
         yield from (f"{probe.name}: {doubt}" for doubt in words_of(probe.kind).doubts(probe))
 

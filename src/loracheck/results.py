@@ -248,6 +248,8 @@ class Report(_Whole):
     """What a reader must know before believing the verdict."""
     judged_with: dict[str, float] | None = None
     """The limits that were put in place of the suite's when the report was judged again; None when it was not."""
+    redacted: bool = False
+    """Prompts, answers, paths and names were left out, to show it to others; cases have numbers for names."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -25,6 +25,7 @@ Exit codes: 0 the adapter passes, or a mended one does on all cases;
 # What only a check has: other forms of the report, and questions that are not asked here.
 _NOT_HERE = {
     "like", "only_plan", "fail_on", "verbose", "json_file", "html_file", "markdown_file", "junit_file",
+    "badge_file",
     "candidate", "quantize", "template", "drift", "flips", "trials", "temperature", "top_p", "min_p", "top_k",
 }  # fmt: skip
 

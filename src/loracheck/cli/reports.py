@@ -24,6 +24,8 @@ Examples:
   loracheck report out.json
   loracheck report out.json --format html -o out.html
   loracheck report out.json --format markdown >> comment.md
+  loracheck report out.json --format badge -o badge.svg
+  loracheck report out.json --redact --format json -o to-show.json
   loracheck report out.json --limit assert_validity_delta_gte=-0.10
   loracheck report out.json --limit tools_intact.assert_z_gte=2 --format json"""
 
@@ -48,7 +50,7 @@ def limit_and_bound(text: str) -> tuple[str, float]:
     type=OneOf(["terminal", *SWEEP_FORMS]),
     default="terminal",
     show_default=True,
-    help="Markdown is for pull requests, JUnit XML for CI, HTML for a browser, CSV only for a sweep.",
+    help="Markdown is for pull requests, JUnit XML for CI, HTML for a browser, a badge for a README, CSV only for a sweep.",
 )
 @click.option("-o", "--output", type=OUTPUT, help="Write to this file instead of standard output.")
 @click.option(
@@ -59,6 +61,11 @@ def limit_and_bound(text: str) -> tuple[str, float]:
     multiple=True,
     help="Judge the same answers by another limit; all probes, or one as NAME.assert_…  May repeat.",
 )
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Leave out prompts, answers, paths and names; verdict, counts, rates, outcomes and hashes stay.",
+)
 @VERBOSE
 @COLOR
 def report(
@@ -66,6 +73,7 @@ def report(
     form: str,
     output: Path | None,
     limits: tuple[tuple[str, float], ...],
+    redact: bool,
     verbose: bool,
     color: bool | None,
 ) -> None:
@@ -76,7 +84,7 @@ def report(
     from loracheck.report.sweep.json import read_report_or_sweep
     from loracheck.sweeping.results import Sweep
 
-    saved, how = read_report_or_sweep(file), (form, dict(limits), output is None, color)
+    saved, how = read_report_or_sweep(file), (form, dict(limits), redact, output is None, color)
     text = _sweep_shown(saved, *how) if isinstance(saved, Sweep) else _report_shown(saved, *how, verbose=verbose)
     if text is None:
         return
@@ -88,28 +96,43 @@ def report(
 
 
 def _report_shown(
-    shown: Report, form: str, limits: dict[str, float], to_screen: bool, color: bool | None, *, verbose: bool
+    shown: Report,
+    form: str,
+    limits: dict[str, float],
+    redact: bool,
+    to_screen: bool,
+    color: bool | None,
+    *,
+    verbose: bool,
 ) -> str | None:
     """None when it is on the screen already."""
     from loracheck.judge import judge_again
+    from loracheck.report import redact as redacting
     from loracheck.report.terminal import as_text, show
 
     if form not in ("terminal", *FORMS):
         raise click.UsageError(f"--format {form} is for a sweep; a single report has {', '.join(FORMS)}")
     if limits:
         shown = judge_again(shown, limits)
+    if redact:
+        shown = redacting.redact(shown)
     if form == "terminal" and to_screen:
         show(shown, color=color, verbose=verbose)
         return None
     return as_text(shown, color=bool(color), verbose=verbose) if form == "terminal" else FORMS[form].render(shown)
 
 
-def _sweep_shown(shown: Sweep, form: str, limits: dict[str, float], to_screen: bool, color: bool | None) -> str | None:
+def _sweep_shown(
+    shown: Sweep, form: str, limits: dict[str, float], redact: bool, to_screen: bool, color: bool | None
+) -> str | None:
+    from loracheck.report import redact as redacting
     from loracheck.report.sweep.terminal import as_text, show_sweep
     from loracheck.sweeping.building import judge_sweep_again
 
     if limits:
         shown = judge_sweep_again(shown, limits)
+    if redact:
+        shown = redacting.redact_sweep(shown)
     if form == "terminal" and to_screen:
         show_sweep(shown, color=color)
         return None

@@ -28,6 +28,10 @@ from loracheck.text import cut
 
 _TEMPLATE_LETTERS = 80
 
+# Why there is no z.
+NO_CALL_ASKED = "no case asks for a call"
+NO_NULL_PROBE = "the suite has no null_adapter probe"
+
 # Evidence that no limit looks at.
 _BESIDE = ("other_model", "split", "drift", "no_drift", "templates", "dialect", "weight", "allowed_tools")
 
@@ -98,7 +102,7 @@ class ToolUseProbe(Probe[ToolUseEntry]):
             flips=evidence.flips,
             nulls_on_cases=null.on == "cases",
             samples={float(name.removeprefix("rank_")): sample for name, sample in null.samples.items()},
-            calibrations=None if null.samples or null.mean is None else {1.0: _calibration_of(report, limits)},
+            calibrations=None if null.samples or null.mean is None else {1.0: calibration_of(report, limits)},
             no_calibration_why=null.why,
             beside={name: getattr(evidence, name) for name in _BESIDE},
             # No limit has a say in the p-value, which takes samples to compute.
@@ -146,7 +150,7 @@ def _asked(entry: ToolUseEntry, aligned: Sequence[Any]) -> Iterable[Any]:
 def _why_no_nulls(step: Step[ToolUseEntry], views: Views) -> str:
     if not views.under_test:
         return NO_ADAPTER
-    return "no case asks for a call" if step.nulls else "the suite has no null_adapter probe"
+    return NO_CALL_ASKED if step.nulls else NO_NULL_PROBE
 
 
 def _judged(
@@ -199,7 +203,7 @@ def _tries(case: CaseReport) -> CaseTries | None:
     return CaseTries(case.id, base, ft) if base and len(base) == len(ft) else None
 
 
-def _calibration_of(report: ProbeReport, limits: Mapping[str, float]) -> Calibration:
+def calibration_of(report: ProbeReport, limits: Mapping[str, float]) -> Calibration:
     """For reports that do not hold each null adapter's answers: their statistics are enough for one z."""
     evidence = report.comparison
     null, floor = evidence.null, replace(evidence.limits, **limits).assert_z_gte

@@ -39,6 +39,7 @@ FORMS: dict[str, Form[Report]] = {
     "html": Form("html", ".html", "Write a page for the browser."),
     "markdown": Form("markdown", ".md", "Write a summary for a pull request."),
     "junit": Form("junit", ".xml", "Write JUnit XML for a CI system."),
+    "badge": Form("badge", ".svg", "Write the verdict as a badge for a README."),
 }
 
 

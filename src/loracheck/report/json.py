@@ -47,6 +47,9 @@ def read_saved(path: Path) -> dict[str, Any]:
 def report_of_data(path: Path, data: dict[str, Any]) -> Report:
     if data.get("kind") == "sweep":
         raise ReportError(f"{path}: what a sweep found, not a single report; `loracheck report {path.name}` shows it")
+    if data.get("kind") == "locate":
+        what = f"{path}: what `locate` found, not the report of a check"
+        raise ReportError(f"{what}; `loracheck locate` writes it as a page (--html) and as Markdown (--markdown)")
     version = data["schema_version"]
     if version != SCHEMA_VERSION:
         raise ReportError(

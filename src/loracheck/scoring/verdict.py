@@ -116,7 +116,6 @@ def judge(
     )
     checks = evidence.checks(z)
     evidence = evidence.model_copy(update=_certainty(trials, evidence, checks, calibration))
-    missed = missed_in_words(checks)
     judged = any(check.kept is not None for check in checks.values())
     numbers = {
         "score": _score(rates, z),
@@ -126,8 +125,8 @@ def judge(
         "ft_value": raw,
         "ci_95": statistics.bootstrap_ci_95([trial.ft.valid for trial in asked], seed),
     }
-    verdict: Verdict = "fail" if missed else "pass" if judged else "skip"
-    return _finite(verdict, numbers, _message(evidence, z, missed), evidence)
+    verdict: Verdict = "fail" if missed_in_words(checks) else "pass" if judged else "skip"
+    return _finite(verdict, numbers, message_of(evidence, z), evidence)
 
 
 def measure(asked: Sequence[Trial]) -> Evidence:
@@ -280,7 +279,9 @@ def _score(rates: Evidence, z: float | None) -> float | None:
     return 0.7 * raw_score + 0.3 * sigmoid
 
 
-def _message(evidence: Evidence, z: float | None, missed: list[str]) -> str:
+def message_of(evidence: Evidence, z: float | None) -> str:
+    """The verdict in a line: the rates, how sure they are, and the limits that were missed."""
+    missed = missed_in_words(evidence.checks(z))
     base, ft, delta = evidence.json_valid_rate_base, evidence.json_valid_rate_ft, evidence.validity_delta
     if base is not None and ft is not None and delta is not None:
         nulls = f"no calibration: {evidence.null.why}" if z is None else f"z {z:+.1f} against null adapters"

@@ -47,6 +47,11 @@ class Diff:
 
 def diff(a: Report, b: Report) -> Diff:
     """Probes are matched by name, cases by id and question; ReportError when the two have no case in common."""
+    if a.redacted != b.redacted:
+        raise ReportError(
+            "one of the two reports is redacted and the other is not, so their cases cannot be matched; "
+            "`loracheck report --redact` redacts the other one too"
+        )
     others = {probe.name: probe for probe in b.judged}
     probes = tuple(ProbeDiff(probe, others[probe.name]) for probe in a.judged if probe.name in others)
     if not any(probe.matches for probe in probes):
@@ -63,6 +68,8 @@ def diff(a: Report, b: Report) -> Diff:
 def _differences(a: Report, b: Report, probes: tuple[ProbeDiff, ...]) -> Iterator[str]:
     """What besides the adapter differs, the gravest first, a sentence each."""
     origins = a.provenance, b.provenance
+    if a.redacted or b.redacted:
+        yield "the reports are redacted: cases are matched by number, so both must have asked the same in one order"
     first, second = (origin.model for origin in origins)
     if first.hashes != second.hashes:
         yield f"the base models differ: {_file(first)} and {_file(second)}"

@@ -16,6 +16,7 @@ SWEEP_FORMS: dict[str, Form[Sweep]] = {
     "html": Form("sweep.html", ".html", "Write a page with a chart for the browser."),
     "markdown": Form("sweep.markdown", ".md", "Write the table for a pull request."),
     "junit": Form("sweep.junit", ".xml", "Write JUnit XML for a CI system."),
+    "badge": Form("sweep.badge", ".svg", "Write the verdict as a badge for a README."),
     "csv": Form("sweep.csv", ".csv", "Write a line for each cell, for a spreadsheet."),
 }
 
