@@ -20,6 +20,7 @@ from loracheck.report import save as save_report
 from loracheck.report.json import read_report as read_report_file
 from loracheck.report.locate import render as render_located
 from loracheck.report.locate import save_located
+from loracheck.report.redact import redact, redact_sweep
 from loracheck.report.sweep import SWEEP_FORMS, save_sweep
 from loracheck.report.sweep.json import read_sweep as read_sweep_file
 from loracheck.store import user_store
@@ -44,6 +45,10 @@ class Report(results.Report):
         """Write it to a file, in the form of the file's ending: .json, .html, .md, .xml (JUnit) or .svg (badge)."""
         save_report(self, Path(path))
 
+    def redact(self) -> Report:
+        """The same without prompts, answers, paths and names, to show it to others."""
+        return _shown(redact(self))
+
     def _repr_html_(self) -> str:
         """In a notebook: the page itself, in a frame of its own, so that its style stays inside."""
         return _framed(FORMS["html"].render(self))
@@ -55,6 +60,10 @@ class Sweep(sweep_results.Sweep):
     def save(self, path: AnyPath) -> None:
         """Write it to a file, in the form of its ending: .json, .html, .md, .csv, .xml (JUnit) or .svg (badge)."""
         save_sweep(self, Path(path))
+
+    def redact(self) -> Sweep:
+        """The same without prompts, answers, paths and names, to show it to others."""
+        return _shown_sweep(redact_sweep(self))
 
     def to_csv(self, path: AnyPath | None = None) -> str:
         """A line for each cell; written to a file as well where one is named."""

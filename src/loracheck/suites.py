@@ -178,6 +178,8 @@ def suite_of(report: Report, source: Path, hash_of: Callable[[Path], str]) -> Su
 
     A relative path is looked for where we are, then beside the report.
     """
+    if report.redacted:
+        raise ReportError(f"{source}: the report is redacted and does not hold its suite; give the whole report")
     try:
         suite = suite_type().model_validate(report.provenance.suite)
     except ValidationError:

@@ -177,3 +177,42 @@ def test_a_limit_that_there_is_not_ends_with_2_and_one_line_that_says_why(
     assert (done.code, done.out) == (2, "")
     (line,) = (line for line in done.err.splitlines() if "Error: " in line)
     assert said in line
+
+
+# To show to others
+
+
+@pytest.mark.parametrize("form", ["terminal", *FORMS])
+def test_a_redacted_report_shows_no_prompt_and_no_answer_in_any_form(loracheck: Any, saved: Path, form: str) -> None:
+    done = loracheck("report", saved, "--redact", "--format", form)
+    assert (done.code, done.err) == (0, "")
+    assert not [private for private in ("Search for", "search_web", "I cannot", "gguf") if private in done.out]
+
+
+def test_a_redacted_report_is_read_again_and_compared(loracheck: Any, saved: Path, tmp_path: Path) -> None:
+    shown = tmp_path / "shown.json"
+    assert loracheck("report", saved, "--redact", "--format", "json", "-o", shown).code == 0
+    assert "redacted" in loracheck("report", shown).out
+    assert loracheck("diff", shown, shown).code == 0
+    assert "the report is redacted and does not hold its suite" in loracheck("check", "--like", shown).err
+    refused = loracheck("diff", saved, shown)
+    assert refused.code == 2
+    assert "one of the two reports is redacted" in refused.err
+
+
+def test_other_limits_count_before_what_they_look_at_is_left_out(loracheck: Any, judged: Path) -> None:
+    limit = ("--limit", "assert_validity_delta_gte=-0.99")
+    whole, shown = (
+        json.loads(loracheck("report", judged, *limit, *more, "--format", "json").out) for more in ((), ("--redact",))
+    )
+    assert whole["verdict"] == shown["verdict"]
+    was, is_now = (data["probes"][-1]["evidence"] for data in (whole, shown))
+    assert was["mean_arg_disagreement"] == is_now["mean_arg_disagreement"]
+
+
+def test_what_locate_found_is_no_report_and_has_no_badge(loracheck: Any, tmp_path: Path) -> None:
+    path = tmp_path / "located.json"
+    path.write_text('{"schema_version": 1, "kind": "locate"}')
+    done = loracheck("report", path, "--format", "badge")
+    assert done.code == 2
+    assert "located.json: what `locate` found, not the report of a check" in done.err

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loracheck.report.diff import diff
 from loracheck.report.html import render, to_html
 from loracheck.report.locate import render as render_located
+from loracheck.report.redact import redact
 from loracheck.report.sweep.diff import diff_sweeps
 from loracheck.report.sweep.diff import to_html as sweep_diff_to_html
 from loracheck.report.sweep.html import render as render_sweep
@@ -99,19 +100,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "check-two-models": lambda: render(two_models()),
     "check-several-calls": lambda: render(several_calls()),
     "check-tries": lambda: render(tries()),
+    "check-redacted": lambda: render(redact(failed())),
     "sweep": lambda: render_sweep(sweep()),
     "sweep-checkpoints": lambda: render_sweep(checkpoints(c5=[], c100=range(3), end=range(10))),
     "locate": lambda: render_located(make_located(), "html"),
     "diff": report_diff,
     "diff-of-sweeps": sweep_diff,
 }
-
-
-def widest() -> dict[str, Any]:
-    """Reports whose texts no line has room for."""
-    outcomes: Any = ("valid", "wrong_tool", "bad_arguments", "malformed", "truncated", "no_call")
-    long = make_case(1, id="x" * 300, prompt="y" * 2000, ft=answer("z" * 3000, "no_call"), gold_tool_name="t" * 100)
-    every = [
-        make_case(n, "chatty", base=answer("a", outcomes[n // 6]), ft=answer("b", outcomes[n % 6])) for n in range(36)
-    ]
-    return {"long": report_of(make_probe([long])), "every": report_of(make_probe(every))}

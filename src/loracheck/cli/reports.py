@@ -50,7 +50,7 @@ def limit_and_bound(text: str) -> tuple[str, float]:
     type=OneOf(["terminal", *SWEEP_FORMS]),
     default="terminal",
     show_default=True,
-    help="Markdown is for pull requests, JUnit XML for CI, HTML for a browser, a badge for a README, CSV only for a sweep.",
+    help="Markdown is for pull requests, JUnit XML for CI, HTML for a browser, a badge for a README, CSV for a sweep.",
 )
 @click.option("-o", "--output", type=OUTPUT, help="Write to this file instead of standard output.")
 @click.option(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+
 from loracheck.results import Report, Verdict
+from loracheck.scoring import Limits
 from loracheck.text import counted
 
 LABEL = "tool calls"
@@ -16,6 +20,7 @@ _GROUNDS: dict[Verdict, str] = {
     "error": "#b3261e",
 }
 _LABEL_GROUND = "#3f3f46"
+_LIMITS = tuple(field.name for field in fields(Limits))
 _PADDING, _LABEL_WIDTH = 7, 50
 # Of bold letters, in pixels; the others take as much as most of their kind do.
 _WIDTHS = dict.fromkeys("WMm", 11.8) | dict.fromkeys("EFLP", 7.4) | dict.fromkeys(" ,ilI", 4.0)
@@ -27,11 +32,16 @@ def render(report: Report) -> str:
         # As beside every verdict: without it a badge would say more than the report does.
         words += ", may be chance"
     cases = sum(len(probe.cases) for probe in report.judged)
-    return draw(report.verdict, words, f"{counted(cases, 'case')}, loracheck {report.loracheck_version}")
+    about = f"{counted(cases, 'case')}, loracheck {report.loracheck_version}"
+    return draw(report.verdict, words, about, report.judged_with or {})
 
 
-def draw(verdict: Verdict, words: str, about: str) -> str:
-    """`words` stand beside the label, `about` in the title alone."""
+def draw(verdict: Verdict, words: str, about: str, judged_with: Mapping[str, float] | None = None) -> str:
+    """`words` stand beside the label, `about` in the title alone; a PASS by other limits is told as that."""
+    # Without the name of a probe, which is the user's own.
+    limits = {spelled.rpartition(".")[2]: bound for spelled, bound in (judged_with or {}).items()}
+    if told := ", ".join(f"{name} = {bound:g}" for name, bound in limits.items() if name in _LIMITS):
+        words, about = f"{words}, other limits", f"{about}. Judged again with {told}"
     value = round(sum(_WIDTHS.get(letter, 8.4 if letter.isupper() else 7.3) for letter in words))
     left, width = _LABEL_WIDTH + 2 * _PADDING, _LABEL_WIDTH + value + 4 * _PADDING
     title = f"{LABEL}: {words} ({_escaped(about)})"
@@ -50,4 +60,4 @@ def draw(verdict: Verdict, words: str, about: str) -> str:
 
 def _escaped(text: str) -> str:
     """A version comes from a file, which may be a stranger's."""
-    return "".join(letter if letter.isalnum() or letter in " .,+-" else "?" for letter in text[:200])
+    return "".join(letter if letter.isalnum() or letter in " .,+-_=" else "?" for letter in text[:200])

@@ -260,7 +260,7 @@ def _probe(probe: ProbeReport, name: str, tools: Mapping[str, str]) -> ProbeRepo
         ft_value=probe.ft_value,
         ci_95=probe.ci_95,
         message=REDACTED,
-        evidence={"weight": probe.weight} if isinstance(probe.evidence, Mapping) else _part(probe.evidence),
+        evidence=_public(probe.evidence) if type(probe.evidence) in _KEPT else {"weight": probe.weight},
         cases=tuple(_case(case, f"case {number}", tools) for number, case in enumerate(probe.cases, 1)),
     )
     if not isinstance(probe.evidence, Evidence):

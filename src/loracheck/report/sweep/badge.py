@@ -11,4 +11,5 @@ def render(sweep: Sweep) -> str:
     passing = sum(cell.passed for cell in sweep.cells)
     words = f"{sweep.verdict.upper()}, {passing} of {len(sweep.cells)} pass"
     about = f"a sweep of {counted(len(sweep.cells), 'cell')}, loracheck {sweep.loracheck_version}"
-    return draw(sweep.verdict, words, about)
+    judged_with = next((cell.report.judged_with for cell in sweep.cells if cell.report), None)
+    return draw(sweep.verdict, words, about, judged_with)
