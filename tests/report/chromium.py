@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-FOUND = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+# Its pipes are handed over by number, which only POSIX does.
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome") if os.name == "posix" else ()
+FOUND = next(filter(None, map(shutil.which, _NAMES)), None)
 
 _QUIET = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-sync",
