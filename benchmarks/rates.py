@@ -14,6 +14,7 @@ from loracheck.cases.suite import default_threads
 from loracheck.engine.llama_context import LlamaContext
 from loracheck.engine.native import capture_log, last_words, llama_cpp
 from loracheck.engine.rows import Rows
+from loracheck.pace import no_tick
 
 PROMPT = tuple(range(100, 612))
 """512 tokens; which ones makes no difference to the time."""
@@ -41,7 +42,7 @@ def opened(model: Any, adapters: list[Any], n_ctx: int, width: int, most: int) -
         rows=Rows(width, width),
         most=most,
         threads=default_threads(),
-        tick=lambda: None,
+        tick=no_tick,
     )
     ctx.set_adapters(adapters, [1.0] * len(adapters))
     return ctx

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loracheck.pace import Spent, Stretch
 from loracheck.progress import (
     BarProgress,
     PlainProgress,
@@ -55,6 +56,24 @@ def test_a_long_stage_says_now_and_then_that_it_lives(
     assert [line.split(",")[0] for line in lines] == ["loading", "base: 1/2", "base: 2/2", "adapter: 1/1"]
 
 
+def test_a_long_run_is_foretold_once_as_soon_as_the_first_blocks_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    told = PlainProgress()
+    told.say("2 views, 9 cases")
+    told.run([Stretch(9, 1000, 900), Stretch(9, 1000, 900)])
+    told.stage("base", 9)
+    for _ in range(3):
+        told.spend(Spent(read=100, read_seconds=10.0))
+    assert capsys.readouterr().err.splitlines() == ["2 views, 9 cases", "about 5 min 30 s for all of it"]
+
+
+def test_a_short_run_is_not_foretold(capsys: pytest.CaptureFixture[str]) -> None:
+    told = PlainProgress()
+    told.run([Stretch(9, 1000, 900)])
+    told.stage("base", 9)
+    told.spend(Spent(read=900, read_seconds=0.1))
+    assert capsys.readouterr().err == ""
+
+
 def test_a_bar_leaves_nothing_behind_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     tell(BarProgress())
     assert capsys.readouterr().out == ""
@@ -88,11 +107,18 @@ def test_a_python_program_without_a_terminal_says_nothing(
     assert type(notebook_or_terminal_progress(quiet=True)) is QuietProgress
 
 
-def test_a_notebook_without_widgets_has_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_has_a_bar_that_needs_no_control_sequences(
+    on_a_terminal: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on_a_terminal(False)
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    for widgets, kind in ((None, PlainProgress), (object(), BarProgress)):
-        monkeypatch.setattr("loracheck.progress.find_spec", lambda _, widgets=widgets: widgets)
-        assert type(notebook_or_terminal_progress(quiet=False)) is kind
+    told = notebook_or_terminal_progress(quiet=False)
+    assert type(told) is BarProgress
+    tell(told)
+    drawn = capsys.readouterr().err
+    assert "\x1b" not in drawn
+    assert "base, case 0/2  " in drawn
+    assert drawn.split("\r")[-2].strip() == drawn.split("\r")[-1] == ""
 
 
 def test_a_download_without_a_terminal_is_a_line_every_ten_percent(

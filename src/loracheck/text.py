@@ -37,6 +37,17 @@ def byte_size(count: float) -> str:
     return f"{count:.1f} GB"
 
 
+def duration(seconds: float) -> str:
+    """To two figures or so: `8 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    if seconds < 600:
+        minutes, rest = divmod(round(seconds / 10) * 10, 60)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
 # What is not known is a dash.
 
 

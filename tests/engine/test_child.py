@@ -137,7 +137,7 @@ def test_every_batch_is_a_sign_of_life() -> None:
     from loracheck.engine.llama import LlamaEngine
 
     ticks: list[None] = []
-    with LlamaEngine(SETTINGS, tick=lambda: ticks.append(None)) as engine:
+    with LlamaEngine(SETTINGS, tick=lambda read=0, written=0: ticks.append(None)) as engine:
         engine.load(BASE)
         loading = len(ticks)
         engine.fingerprint(BARE, "Hello")

@@ -7,7 +7,7 @@ import pickle
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, cast
 from loracheck.engine import TIMEOUT, Completion, Fingerprint, Identity, Prompt, Settings, View
 from loracheck.engine.identity import llama_identity
 from loracheck.errors import EngineError
+from loracheck.pace import Spent
 from loracheck.processes import serving
 from loracheck.windows import refuse_on_windows
 
@@ -34,6 +35,8 @@ class ChildEngine:
         self._timeout = timeout
         self._child: _Child | None = None
         self.load_seconds = 0.0
+        self.listener: Callable[[Spent], None] = lambda _: None
+        """Who hears, about every second, what was done since."""
 
     @property
     def process_id(self) -> int | None:
@@ -62,6 +65,8 @@ class ChildEngine:
         for kind, value in self._child.ask(doing, name, *arguments):
             if kind == "loaded":
                 self.load_seconds += value
+            elif kind == "tick":
+                self.listener(value)
             elif kind == "item":
                 yield value
 
@@ -89,7 +94,7 @@ class ChildQuantizer:
         return self._ask(f"quantizing {model}", "quantize", model, out, file_type)
 
     def _ask(self, doing: str, name: str, *arguments: Any) -> Iterator[Any]:
-        return (value for _, value in self._child.ask(doing, name, *arguments))
+        return (value for kind, value in self._child.ask(doing, name, *arguments) if kind == "item")
 
 
 class _Child:
@@ -145,7 +150,7 @@ class _Child:
             while not ended:
                 kind, value = self._reply(doing)
                 ended = kind in ("end", "error", "bug")
-                if kind in ("item", "loaded"):
+                if kind in ("item", "loaded", "tick"):
                     yield kind, value
                 elif kind == "doing":
                     doing = value

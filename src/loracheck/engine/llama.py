@@ -6,7 +6,7 @@ import ctypes
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
@@ -27,6 +27,7 @@ from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
 from loracheck.models.model import read_model_header
 from loracheck.models.null import write_null
 from loracheck.models.part import write_part
+from loracheck.pace import Tick, no_tick
 
 _MOST_ADAPTERS = 16
 
@@ -38,10 +39,7 @@ _BATCH, _BLOCK = 256, 64
 class LlamaEngine:
     """llama.cpp in this process: one model at a time, loaded when a view of it is asked. Close it, or use `with`."""
 
-    def __init__(
-        self, settings: Settings, *, share_prefixes: bool = True, tick: Callable[[], None] = lambda: None
-    ) -> None:
-        """`tick` is called after every step of a long computation."""
+    def __init__(self, settings: Settings, *, share_prefixes: bool = True, tick: Tick = no_tick) -> None:
         self._settings = settings
         self._share_prefixes = share_prefixes
         self._tick = tick
@@ -84,7 +82,7 @@ class LlamaEngine:
 class _Model:
     """A GGUF model in memory, with the adapters that its views have used so far."""
 
-    def __init__(self, path: Path, settings: Settings, tick: Callable[[], None]) -> None:
+    def __init__(self, path: Path, settings: Settings, tick: Tick) -> None:
         self.path = path
         self._settings = settings
         self._tick = tick

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from loracheck.engine.native import forget_log, last_words, llama_cpp
 from loracheck.engine.rows import Rows
 from loracheck.errors import EngineError
+from loracheck.pace import Tick
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +30,7 @@ class LlamaContext:
         rows: Rows,
         most: int,
         threads: int,
-        tick: Callable[[], None],
+        tick: Tick,
     ) -> None:
         """A batch has `most` rows at the most; `tick` is called after each."""
         self.width = width
@@ -111,6 +112,8 @@ class LlamaContext:
         for row in range(n):
             self._batch.seq_id[row][0] = row
         self._decode(n)
+        # A stream without a case stays at position 0.
+        self._tick(written=int(np.count_nonzero(positions)))
         return self._logits(n)
 
     def _feed(self, stream: int, tokens: Sequence[int], start: int, end: int, wanted: int) -> None:
@@ -123,13 +126,13 @@ class LlamaContext:
         for row in range(n):
             self._batch.seq_id[row][0] = stream
         self._decode(n)
+        self._tick(read=n)
 
     def _decode(self, n: int) -> None:
         self._batch.n_tokens = n
         status = llama_cpp.llama_decode(self._ctx, self._batch)
         if status:
             raise EngineError(f"llama_decode failed with {status}\n{last_words()}")
-        self._tick()
 
     def _logits(self, rows: int) -> NDArray[np.float32]:
         pointer = llama_cpp.llama_get_logits(self._ctx)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loracheck.engine import Prompt, Settings, View
 from loracheck.errors import LoracheckError
+from loracheck.pace import Spent
 
 if TYPE_CHECKING:
     from loracheck.engine.llama import LlamaEngine
@@ -52,15 +53,20 @@ class _Worker:
         self._replies = replies
         self._settings = settings
         self._told = 0.0
+        self._ticked = time.monotonic()
+        self._untold = Spent()
+        """What was done since the parent last heard of it."""
         self._engine: LlamaEngine | None = None
 
     def work(self, requests: SimpleQueue[tuple[str, tuple[Any, ...]]]) -> None:
         while True:
             name, arguments = requests.get()
             work: Callable[..., Iterable[Any]] = getattr(self, f"_{name}")
+            self._ticked = time.monotonic()
             try:
                 for item in work(*arguments):
                     self._reply("item", item)
+                self._tell()
                 self._reply("end", None)
             except LoracheckError as error:
                 self._reply("error", error)
@@ -105,11 +111,18 @@ class _Worker:
             self._reply("doing", f"computing {view}")
         return self._engine
 
-    def _tick(self) -> None:
-        if time.monotonic() - self._told > _TICK_SECONDS:
-            self._reply("tick", None)
+    def _tick(self, read: int = 0, written: int = 0) -> None:
+        now = time.monotonic()
+        seconds, self._ticked = now - self._ticked, now
+        self._untold += Spent(read, seconds if read else 0.0, written, seconds if written else 0.0)
+        if now - self._told > _TICK_SECONDS:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._told = time.monotonic()
+        self._reply("tick", self._untold)
+        self._untold = Spent()
 
     def _reply(self, kind: str, value: Any) -> None:
-        self._told = time.monotonic()
         pickle.dump((kind, value), self._replies)
         self._replies.flush()
