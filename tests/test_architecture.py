@@ -17,19 +17,20 @@ SOURCE = Path(loracheck.__file__).parent
 
 # Left knows nothing of right; what stands on one line may know each other only where it is said below.
 ROOMS = (
-    {"errors", "text", "processes", "progress", "file_kinds", "file_types"},
-    {"windows"},
+    {"errors", "text", "processes", "file_kinds", "file_types", "machine", "pace", "status_line"},
+    {"windows", "progress"},
     {"files"},
     {"scoring"},
     {"cases", "models"},
     {"store"},
     {"prompts"},
     {"engine"},
-    {"results", "quantized"},
+    {"results", "quantized", "memory"},
     {"cluster"},
     {"probes", "provenance"},
     {"plan"},
     {"ask", "judge"},
+    {"outlook"},
     {"checking", "suites"},
     {"sweeping", "locating"},
     {"report", "fetch"},

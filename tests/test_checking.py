@@ -18,6 +18,7 @@ from loracheck.engine.identity import llama_cpp_version, llama_identity
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError, NoEffectError
 from loracheck.files import sha256_of
 from loracheck.plan import engine_settings
+from loracheck.progress import QuietProgress
 from loracheck.store import Store
 from models.factory import lora_tensors, write_adapter
 from suite_factory import CHAT_TEMPLATE, Files, answering, call, make_case, make_suite, write_files
@@ -184,7 +185,7 @@ def test_the_report_says_where_it_comes_from(files: Files) -> None:
 def test_progress_is_told_every_stage_and_every_answer(files: Files) -> None:
     told: list[Any] = []
 
-    class Listener:
+    class Listener(QuietProgress):
         def stage(self, name: str, total: int) -> None:
             told.append((name, total))
 
@@ -198,8 +199,7 @@ def test_progress_is_told_every_stage_and_every_answer(files: Files) -> None:
 def test_progress_is_told_which_answers_were_in_the_store(files: Files, tmp_path: Path) -> None:
     told: list[Any] = []
 
-    class Listener:
-        def stage(self, *_: Any) -> None: ...
+    class Listener(QuietProgress):
         def done(self, tokens: int | None) -> None:
             told.append(tokens)
 
@@ -261,11 +261,10 @@ while True:
 """
 
 
-class Interrupting:
+class Interrupting(QuietProgress):
     """Ctrl-C after the first answer."""
 
-    def stage(self, *_: Any) -> None: ...
-    def done(self, _: Any) -> None:
+    def done(self, tokens: int | None) -> None:
         raise KeyboardInterrupt
 
 
@@ -317,6 +316,8 @@ def test_a_plan_says_what_would_be_asked_of_whom_and_starts_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("loracheck.engine.child.serving", lambda *_: pytest.fail("a child was started"))
+    monkeypatch.setattr("loracheck.outlook.about_memory", lambda _: "memory: enough")
+    monkeypatch.setattr("loracheck.outlook.about_gpu", lambda _: None)
     files = write_files(tmp_path)
     suite = make_suite(files, cases=2).with_nulls(1).with_defaults(max_new_tokens=9)
     adapters = [AdapterEntry(gguf=files.adapter, scale=0.5)]
@@ -328,6 +329,8 @@ def test_a_plan_says_what_would_be_asked_of_whom_and_starts_nothing(
         f"         {files.adapter} at scale 0.5",
         "view     null 1/1: 2 prompts, 53 characters, at most 512 new tokens; in the store already: 0",
         f"         a null adapter like {files.adapter} at scale 0.5",
+        "ahead    3 views, 2 cases: 6 answers to compute, about 26 tokens to read",
+        "ahead    memory: enough",
         "probe    nulls (null_adapter): 2 cases",
         "case     search_web, at most 256 new tokens",
         "    Search the web for the capital of France.",

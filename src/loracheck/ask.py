@@ -23,15 +23,10 @@ _AGAIN = "train or export the adapter again"
 
 
 class Progress(Protocol):
-    """Who is told how far the work is."""
+    """Who is told how far the work is: what `QuietProgress` has of that."""
 
-    def stage(self, name: str, total: int) -> None:
-        """A new piece of work begins: `total` answers, or 0 when that has no meaning."""
-        ...
-
-    def done(self, tokens: int | None) -> None:
-        """One answer is there; so many tokens were generated for it, None when it was in the store."""
-        ...
+    def stage(self, name: str, total: int) -> None: ...
+    def done(self, tokens: int | None) -> None: ...
 
 
 def ask(plan: Plan, engine: Engine, progress: Progress) -> Answers:
@@ -40,7 +35,7 @@ def ask(plan: Plan, engine: Engine, progress: Progress) -> Answers:
     for questions in plan.questions:
         # Here, and not before everything else: two models may not fit in memory, and to load one twice takes long.
         proof.look_at(questions.view.model)
-        prompts = list(_prompts(plan, questions, answers))
+        prompts = list(prompts_of(plan, questions, answers))
         progress.stage(questions.view.name, len(prompts))
         for index, completion in engine.answer(questions.view, prompts):
             answers.add(questions.view, prompts[index], completion)
@@ -49,7 +44,7 @@ def ask(plan: Plan, engine: Engine, progress: Progress) -> Answers:
     return answers
 
 
-def _prompts(plan: Plan, questions: Questions, answers: Answers) -> Iterator[Prompt]:
+def prompts_of(plan: Plan, questions: Questions, answers: Answers) -> Iterator[Prompt]:
     """The prompts, with what is to be read beside answering them."""
     if not questions.follows:
         for prompt in questions.prompts:

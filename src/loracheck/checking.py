@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from loracheck.ask import Progress, ask
+from loracheck.ask import ask
 from loracheck.cases.suite import Suite
 from loracheck.engine import TIMEOUT, Engine, Settings
 from loracheck.engine.architectures import why_not_known
@@ -17,6 +17,7 @@ from loracheck.engine.stored import StoredEngine
 from loracheck.errors import InputError, ModelError
 from loracheck.files import sha256_of
 from loracheck.judge import judge
+from loracheck.outlook import announce, look_ahead, outlook_in_words
 from loracheck.plan import Plan, read
 from loracheck.probes.probe import Step
 from loracheck.progress import QuietProgress
@@ -30,7 +31,7 @@ def check(
     *,
     engine: Engine | None = None,
     store: Store | None = None,
-    progress: Progress | None = None,
+    progress: QuietProgress | None = None,
     timeout: float = TIMEOUT,
     tell: Callable[[str], None] | None = None,
 ) -> Report:
@@ -51,7 +52,9 @@ def check(
         if engine is None:
             confirm_known(plan)
         with opened(engine, plan.settings, timeout) as source:
-            answers = ask(plan, StoredEngine(store, source), progress)
+            stored = StoredEngine(store, source)
+            announce(look_ahead(plan, stored), source, progress)
+            answers = ask(plan, stored, progress)
         report = judge(plan, answers)
         confirm_unchanged(store, store.changed_files())
     timing = {**report.timing, "total_seconds": time.perf_counter() - started}
@@ -92,24 +95,15 @@ def planned(suite: Suite, store: Store, engine: Engine | None = None) -> Iterato
     plan = read(suite, store)
     if engine is None:
         confirm_known(plan)
-    known = StoredEngine(store, engine or ChildEngine(plan.settings))
+    outlook = look_ahead(plan, StoredEngine(store, engine or ChildEngine(plan.settings)))
     yield from _formats(plan)
     if suite.defaults.trials:
         yield f"tries    {suite.defaults.trials} at each case, temperature {suite.defaults.temperature:g}"
     yield from (f"warning  {warning}" for warning in plan.warnings)
-    for questions in plan.questions:
-        # A model that is yet to be quantized has answered nothing.
-        is_there = questions.view.model.exists()
-        kept = [answer for answer in known.kept(questions.view, questions.prompts) if answer] if is_there else []
-        letters = sum(len(prompt.text) for prompt in questions.prompts)
-        tokens = sum(answer.prompt_tokens for answer in kept)
-        size = f"{tokens:,} tokens" if len(kept) == len(questions.prompts) else f"{letters:,} characters"
-        most = sum(prompt.max_new_tokens for prompt in questions.prompts)
-        yield (
-            f"view     {questions.view.name}: {len(questions.prompts)} prompts, {size}, "
-            f"at most {most:,} new tokens; in the store already: {len(kept)}"
-        )
-        yield from (f"         {use} at scale {use.scale:g}" for use in questions.view.adapters)
+    for ahead in outlook.views:
+        yield f"view     {ahead}"
+        yield from (f"         {use} at scale {use.scale:g}" for use in ahead.view.adapters)
+    yield from (f"ahead    {line}" for line in outlook_in_words(outlook, is_llama_cpp=engine is None))
     for step in plan.steps:
         yield from _cases(step, plan.views.base.model)
 

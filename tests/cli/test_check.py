@@ -40,8 +40,9 @@ def test_a_pass_ends_with_0_and_the_result_on_standard_output(
     done = loracheck("check", suite_file)
     assert done.code == 0
     assert done.out.startswith("PASS  tools  score ")
-    assert done.err.splitlines()[0] == "loading"
-    assert [line.split(",")[0] for line in done.err.splitlines()[1:]] == [
+    loading, ahead, *views = done.err.splitlines()
+    assert (loading, ahead.split(", about")[0]) == ("loading", "5 views, 2 cases: 10 answers to compute")
+    assert [line.split(",")[0] for line in views] == [
         "base: 2/2", "adapter: 2/2", "null 1/3: 2/2", "null 2/3: 2/2", "null 3/3: 2/2",
     ]  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +19,8 @@ from loracheck.models.model import parts_of_model
 
 if TYPE_CHECKING:
     HashOf = Callable[[Path], str]
+
+_GPU_LIBRARY = re.compile(r"ggml-(cuda|hip|vulkan|metal|sycl|opencl|musa|cann)")
 
 
 def llama_identity(settings: Settings) -> Identity:
@@ -96,6 +99,11 @@ def _null_adapter(null: NullAdapter, hash_of: HashOf) -> dict[str, Any]:
 def _sources(module: Path) -> list[Path]:
     """Every module of its package, so that a new one is never left out."""
     return sorted(module.parent.glob("*.py"))
+
+
+def is_built_for_gpus() -> bool:
+    """Whether llama.cpp has a library for one, told by their names alone."""
+    return any(_GPU_LIBRARY.search(path.name) for path in _libraries())
 
 
 def _libraries() -> list[Path]:

@@ -24,6 +24,8 @@ class StoredEngine:
         self._store = store
         self._engine = engine
         self._shared: dict[str, Any] | None = None
+        self._found: dict[tuple[View, Prompt], Completion] = {}
+        """What `kept` found, so that it is looked up once."""
 
     @property
     def load_seconds(self) -> float:
@@ -33,28 +35,21 @@ class StoredEngine:
         return self._engine.identity()
 
     def kept(self, view: View, prompts: Sequence[Prompt]) -> list[Completion | None]:
-        """What the store has, with nothing asked; None where it has nothing."""
-        kept = [self._store.get("answer", about) for about in self._about_prompts(view, prompts)]
-        return [each and _completion(each) for each in kept]
+        """What the store has, with nothing asked; None where an answer is missing, or the trace of it."""
+        found = [self._find(*each) for each in zip(prompts, self._about_prompts(view, prompts), strict=True)]
+        whole = [each if isinstance(each, Completion) else None for each in found]
+        self._found.update({(view, prompt): each for prompt, each in zip(prompts, whole, strict=True) if each})
+        return whole
 
     def answer(self, view: View, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Completion]]:
         abouts = self._about_prompts(view, prompts)
         missing: list[tuple[int, Prompt]] = []
         for index, (prompt, about) in enumerate(zip(prompts, abouts, strict=True)):
-            kept = self._store.get("answer", about)
-            if kept is None:
-                missing.append((index, prompt))
-                continue
-            completion = _completion(kept)
-            if _asks_for_trace(prompt, completion):
-                kept_trace = self._store.get("trace", {**about, "follow": _followed(prompt)})
-                if kept_trace is None:
-                    # What a view expects at its own answer comes of generating it.
-                    known = None if completion.truncated or prompt.follow is None else completion.tokens
-                    missing.append((index, replace(prompt, known=known)))
-                    continue
-                completion = replace(completion, trace=_trace(kept_trace["trace"]))
-            yield index, completion
+            found = self._found.pop((view, prompt), None) or self._find(prompt, about)
+            if isinstance(found, Completion):
+                yield index, found
+            else:
+                missing.append((index, found))
         if not missing:
             return
         for place, completion in self._engine.answer(view, [prompt for _, prompt in missing]):
@@ -78,6 +73,20 @@ class StoredEngine:
 
     def close(self) -> None:
         """Nothing of its own is open."""
+
+    def _find(self, prompt: Prompt, about: Mapping[str, Any]) -> Completion | Prompt:
+        """The answer, with its trace where that is asked for; else what is left to ask."""
+        kept = self._store.get("answer", about)
+        if kept is None:
+            return prompt
+        completion = _completion(kept)
+        if not _asks_for_trace(prompt, completion):
+            return completion
+        kept_trace = self._store.get("trace", {**about, "follow": _followed(prompt)})
+        if kept_trace is None:
+            # What a view expects at its own answer comes of generating it.
+            return replace(prompt, known=None if completion.truncated or prompt.follow is None else completion.tokens)
+        return replace(completion, trace=_trace(kept_trace["trace"]))
 
     def _about_prompts(self, view: View, prompts: Sequence[Prompt]) -> list[dict[str, Any]]:
         return self._about(view, [_about_prompt(prompt) for prompt in prompts])

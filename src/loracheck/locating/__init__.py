@@ -26,6 +26,7 @@ from loracheck.locating.search import BUDGET, LEAST_BUDGET, Mend, search
 from loracheck.locating.views import Checked, PartViews
 from loracheck.models.part import write_part
 from loracheck.models.write_lora import check_target
+from loracheck.outlook import announce, look_ahead
 from loracheck.plan import Plan, read
 from loracheck.progress import QuietProgress
 from loracheck.results import Report
@@ -47,7 +48,7 @@ def locate(
     write: Path | None = None,
     engine: Engine | None = None,
     store: Store | None = None,
-    progress: Progress | None = None,
+    progress: QuietProgress | None = None,
     timeout: float = TIMEOUT,
     cluster: Pool | None = None,
 ) -> Located:
@@ -68,6 +69,7 @@ def locate(
     _confirm_parts(plan, grid, write)
     with _opened(engine, cluster, plan, store, timeout) as source:
         asked = StoredEngine(store, source)
+        announce(look_ahead(plan, asked), source, progress)
         answers = ask(plan, asked, progress)
         checked = Checked(plan, answers, _with_warnings(judge(plan, answers), store))
         located = _searched(checked, grid, asked, progress, budget)
@@ -150,7 +152,7 @@ def _write(
     mend: Mend,
     engine: Engine,
     store: Store,
-    progress: Progress,
+    progress: QuietProgress,
 ) -> Writing:
     """Written under another name, checked as a user would, and renamed only if it passes."""
     adapter = checked.adapter
