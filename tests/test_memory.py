@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loracheck.engine import Settings
-from loracheck.memory import BATCH, Load, kv_bytes
+from loracheck.memory import Load, kv_bytes
 from loracheck.models.gguf_file import GgufFile
 from loracheck.models.model import read_model_header
 from models.factory import write_model
@@ -106,10 +106,3 @@ def test_a_shorter_context_is_proposed_where_one_case_at_a_time_is_still_too_muc
 )
 def test_real_models_take_what_llama_cpp_gives_them(model: Path, kv: int) -> None:
     assert kv_bytes(read_model_header(model)) == kv
-
-
-@pytest.mark.engine
-def test_a_batch_is_as_large_as_the_engine_makes_it() -> None:
-    from loracheck.engine.llama_context import BLOCK
-
-    assert BATCH == BLOCK

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loracheck.engine import Settings
+from loracheck.engine.cuts import BATCH, BLOCK
 from loracheck.engine.rows import default_width, rows_of
 from loracheck.models.gguf_file import GgufFile
 from loracheck.text import byte_size
@@ -13,8 +14,6 @@ from loracheck.text import byte_size
 _KV_BYTES = 2
 # llama.cpp makes contexts by the page.
 _PAGE = 256
-# The rows of the largest batch. The engine's BLOCK cannot be had without llama.cpp.
-BATCH = 64
 # Python with numpy and llama.cpp, in the child and beside it.
 _PROCESSES = 150_000_000
 
@@ -80,7 +79,7 @@ class Load:
         n_vocab = self.header.array_length("tokenizer.ggml.tokens") or 0
         heads = max(_per_layer(self.header, "attention.head_count"), default=0)
         # What is computed, what is handed out, and what is compared: measured on two models, 12% above and 2% below.
-        batch = 3 * 4 * BATCH * (n_vocab + heads * n_ctx)
+        batch = 3 * 4 * (BLOCK * n_vocab + BATCH * heads * n_ctx)
         return self.adapters + batch + _PROCESSES
 
     def fitting(self, room: int) -> Fitting | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 N_VOCAB = 7
 END = 6
 BLOCK = 4
-IN_BLOCKS = InBlocks(BLOCK, lambda token: token == END)
+IN_BLOCKS = InBlocks(lambda token: token == END, BLOCK)
 
 
 def logits_after(history: Sequence[int]) -> NDArray[np.float32]:

@@ -13,6 +13,10 @@ from typing import Protocol
 
 from loracheck.engine.rows import Rows
 
+BATCH, BLOCK = 256, 64
+"""A prompt is read in batches of so many tokens where any number computes the same, else in blocks. With an adapter,
+256 rows are read up to a third faster than 64; more only take more memory."""
+
 
 class Cuts(Protocol):
     """How prompts are cut."""
@@ -36,7 +40,7 @@ class BetweenTiles:
     """In batches of any number of rows that computes the same, `most` at the most."""
 
     rows: Rows
-    most: int
+    most: int = BATCH
     worth: int = 32
     """Not under the least number of rows. A batch takes as long as eight more rows in another one."""
 
@@ -58,8 +62,8 @@ class BetweenTiles:
 class InBlocks:
     """After `size` tokens, and after a token that ends a turn: what cases share mostly stands in a turn of its own."""
 
-    size: int
     is_end: Callable[[int], bool]
+    size: int = BLOCK
     worth: int = 1
 
     def shared(self, tokens: Sequence[int], other: Sequence[int]) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from loracheck.engine.cuts import Cuts
+from loracheck.engine.cuts import BLOCK, Cuts
 from loracheck.engine.trace import Expected, expectation
 from loracheck.errors import EngineError
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from loracheck.engine.sampling import Sampler
 
 _DUMMY_TOKEN = 0
-
-FOLLOWED = 64
-"""Another view's answer is read in blocks of so many tokens at most: the logits at each of them are held."""
 
 
 class Context(Protocol):
@@ -188,8 +185,9 @@ def _follow(ctx: Context, stream: int, job: Job, followed: Followed, logits: NDA
     _likeliest(logits, job)
     yield expectation(logits, next(candidates))
     start, tokens = len(job.tokens), job.tokens + followed.tokens
-    for first in range(start, len(tokens), FOLLOWED):
-        for row in ctx.read_all(stream, tokens, first, min(first + FOLLOWED, len(tokens))):
+    # In blocks, as the logits at every place are held.
+    for first in range(start, len(tokens), BLOCK):
+        for row in ctx.read_all(stream, tokens, first, min(first + BLOCK, len(tokens))):
             _likeliest(row, job)
             yield expectation(row, next(candidates))
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from loracheck.engine import AdapterPart, Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, Trace, View
-from loracheck.engine.cuts import BetweenTiles, Cuts, InBlocks
-from loracheck.engine.decode import FOLLOWED, Finished, Followed, Job, decode, read_prompt
+from loracheck.engine.cuts import BATCH, BLOCK, BetweenTiles, Cuts, InBlocks
+from loracheck.engine.decode import Finished, Followed, Job, decode, read_prompt
 from loracheck.engine.identity import llama_identity
 from loracheck.engine.llama_context import LlamaContext
 from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp
@@ -30,10 +30,6 @@ from loracheck.models.part import write_part
 from loracheck.pace import Tick, no_tick
 
 _MOST_ADAPTERS = 16
-
-# A prompt is read in batches of so many tokens where any number computes the same, else in blocks. Adapters are read
-# with up to a third faster in 256 rows than in 64; more than 256 only take more memory.
-_BATCH, _BLOCK = 256, 64
 
 
 class LlamaEngine:
@@ -114,9 +110,9 @@ class _Model:
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self._n_vocab = llama_cpp.llama_vocab_n_tokens(self._vocab)
         self._promised = promised_rows(self._header, gpu_layers=settings.gpu_layers)
-        self._cuts: Cuts = InBlocks(_BLOCK, self._ends_generation)
+        self._cuts: Cuts = InBlocks(self._ends_generation)
         if self._promised:
-            self._cuts = BetweenTiles(self._promised, _BATCH)
+            self._cuts = BetweenTiles(self._promised)
         # A recurrent state can't be cut back to a prefix.
         self._can_cut = not (
             llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
@@ -194,7 +190,7 @@ class _Model:
                 n_ctx=wanted,
                 width=streams,
                 rows=rows,
-                most=max(streams, FOLLOWED, _BATCH if self._promised else _BLOCK),
+                most=max(streams, BATCH if self._promised else BLOCK),
                 threads=self._settings.threads,
                 tick=self._tick,
             )
