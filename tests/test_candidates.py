@@ -339,7 +339,7 @@ def test_an_adapter_on_the_quantized_base_is_split_three_ways_with_each_view_ask
     assert [cost.paired.lost for cost in costs if cost.paired] == [1, 2, 4]
     assert (split.both.validity_delta, evidence.subject) == (evidence.validity_delta, "adapter")
     rows = {row.name: row for row in words_of(probe.kind).rows(probe)}
-    assert rows["quantizing alone"].change == "-5.0 pt"
+    assert rows["quantizing alone"].change == "-5.0 points"
     assert (rows["adapter alone"].adapter, rows["adapter alone"].limit) == ("90.0%", "valid calls: 2 lost, 0 gained")
     assert rows["both together"].change == rows["valid calls"].change
 

@@ -152,7 +152,7 @@ def test_a_case_that_the_adapter_breaks_fails_with_both_answers_and_no_traceback
     result.stdout.fnmatch_lines(
         [
             "*test_tools[[]case4[]]*",
-            "the adapter breaks this case: valid to no_call",
+            "the adapter breaks this case: right tool to no call",
             "prompt:  Search for 4.",
             f"base:    {call()}",
             "adapter: I can\\x1bnot.",
@@ -166,7 +166,7 @@ def test_a_case_that_the_adapter_breaks_fails_with_both_answers_and_no_traceback
 def test_a_case_that_the_base_gets_wrong_too_is_skipped(run: Any) -> None:
     result = run("-rs", "-k", "case", engine=answering(base=failing_from(3), adapter=failing_from(3)))
     result.assert_outcomes(passed=2, skipped=2, deselected=1)
-    result.stdout.fnmatch_lines(["SKIPPED*the base gets it wrong too: no_call to no_call"])
+    result.stdout.fnmatch_lines(["SKIPPED*the base gets it wrong too: no call to no call"])
 
 
 def test_a_case_that_only_the_adapter_gets_right_passes(run: Any) -> None:
@@ -184,7 +184,7 @@ def test_a_request_that_no_tool_fits_is_right_without_a_call(run: Any, project: 
     write_suite(project.path, probe() | {"cases": [case(1), case(2, expect="no_call")]})
     result = run("-k", "case", engine=answering(failing_from(2), call()))
     result.assert_outcomes(passed=1, failed=1, deselected=1)
-    result.stdout.fnmatch_lines(["the adapter breaks this case: no_call to *"])
+    result.stdout.fnmatch_lines(["the adapter breaks this case: no call to *"])
 
 
 def test_k_selects_cases_and_the_verdict_stays_that_of_all_of_them(run: Any) -> None:
@@ -331,7 +331,11 @@ def test_a_mark_names_a_candidate_and_a_failure_names_both_files(run: Any, proje
     result = run(engine=FakeEngine(lambda view, _: call() if view.name == "base" else "no"))
     result.assert_outcomes(failed=3)
     result.stdout.fnmatch_lines(
-        ["the candidate breaks this case: valid to no_call", "candidate: no", "checked: merged.gguf against base.gguf"]
+        [
+            "the candidate breaks this case: right tool to no call",
+            "candidate: no",
+            "checked: merged.gguf against base.gguf",
+        ]
     )
 
 

@@ -27,13 +27,13 @@ def test_no_end_of_an_interval_passes_for_0_unless_it_is_0(low: float, high: flo
     ("delta", "digits", "text"),
     [
         (None, 1, "–"),
-        (-0.066_7, 0, "-7 pt"),
-        (-0.002, 0, "-0.2 pt"),  # one case of 500
-        (-0.000_2, 1, "-0.02 pt"),
-        (0.0, 0, "+0 pt"),
-        (0.0, 1, "+0.0 pt"),
-        (-0.0, 1, "+0.0 pt"),
-        (0.3 - 0.2 - 0.1, 1, "+0.0 pt"),
+        (-0.066_7, 0, "-7 points"),
+        (-0.002, 0, "-0.2 points"),  # one case of 500
+        (-0.000_2, 1, "-0.02 points"),
+        (0.0, 0, "+0 points"),
+        (0.0, 1, "+0.0 points"),
+        (-0.0, 1, "+0.0 points"),
+        (0.3 - 0.2 - 0.1, 1, "+0.0 points"),
     ],
 )
 def test_no_change_passes_for_0_unless_it_is_0(delta: float | None, digits: int, text: str) -> None:
@@ -44,7 +44,7 @@ def test_no_change_passes_for_0_unless_it_is_0(delta: float | None, digits: int,
 def test_the_side_of_0_a_change_is_on_can_always_be_seen(part: int, cases: int, digits: int) -> None:
     delta = min(part, cases) / cases
     for text, end in ((points(delta, digits), delta), (points(-delta, digits), -delta)):
-        shown = float(text.removesuffix(" pt"))
+        shown = float(text.removesuffix(" points"))
         assert shown * end > 0
     low, high = map(float, interval_points(-delta, delta).split(" to "))
     assert low < 0 < high

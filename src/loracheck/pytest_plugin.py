@@ -232,9 +232,10 @@ def _judge_verdict(probe: ProbeReport, report: Report, test: pytest.Item) -> Non
 
 def _judge_case(case: CaseReport, probe: ProbeReport, report: Report) -> None:
     """As in the JUnit report: only what the base does right can break."""
+    from loracheck.report.outcomes import outcome_change
     from loracheck.text import cut, visible_lines
 
-    change = f"{case.base.outcome} to {case.ft.outcome}"
+    change = outcome_change(case)
     if case.broke:
         subject = probe.comparison.subject
         texts = (("prompt", case.prompt), ("base", case.base.text), (subject, case.ft.text))

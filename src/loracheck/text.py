@@ -56,7 +56,7 @@ def percent(rate: float | None, digits: int = 1) -> str:
 
 
 def points(delta: float | None, digits: int = 1) -> str:
-    return "–" if delta is None else f"{signed(100 * delta, digits)} pt"
+    return "–" if delta is None else f"{signed(100 * delta, digits)} points"
 
 
 def interval_points(low: float, high: float) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from loracheck import check
 from loracheck.report import FORMS
+from loracheck.report.next_steps import Origin
 from loracheck.report.terminal import as_text
 from report.reports import broken_case, full_report, probe, report
 from suite_factory import Files, answering, failing_from, make_suite
@@ -27,7 +28,17 @@ def saved(tmp_path: Path) -> Path:
 def test_a_report_is_shown_on_the_terminal_unless_told_otherwise(loracheck: Any, saved: Path) -> None:
     done = loracheck("report", saved)
     assert (done.code, done.err) == (0, "")
-    assert done.out == loracheck("report", saved, "--format", "terminal").out == as_text(full_report())
+    assert done.out == loracheck("report", saved, "--format", "terminal").out
+    assert done.out == as_text(full_report(), origin=Origin(files={"json": saved}))
+
+
+def test_the_next_command_has_the_limits_that_were_typed(loracheck: Any, saved: Path) -> None:
+    out = loracheck("report", saved, "--limit", "assert_z_gte=2").out.replace("\\\n", " ")
+    assert f"loracheck report {saved} --limit assert_z_gte=2 -v" in " ".join(out.split())
+
+
+def test_verbose_has_everything_and_no_next_step(loracheck: Any, saved: Path) -> None:
+    assert loracheck("report", saved, "-v").out == as_text(full_report(), verbose=True)
 
 
 def test_a_report_as_markdown(loracheck: Any, saved: Path) -> None:
@@ -112,7 +123,7 @@ def test_a_report_is_judged_again_by_another_limit_and_says_so(loracheck: Any, j
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("PASS  tools_intact")
     assert "Judged again with assert_validity_delta_gte = -0.1" in done.out
-    assert "at least -10.0 pt" in done.out
+    assert "at least -10.0 points" in done.out
     assert judged.read_bytes() == before
 
 
@@ -146,7 +157,7 @@ def test_a_report_judged_again_can_be_saved_and_judged_once_more(loracheck: Any,
     again = tmp_path / "again.json"
     limit = "assert_validity_delta_gte=-0.10"
     assert loracheck("report", judged, "--limit", limit, "--format", "json", "-o", again).out == ""
-    assert loracheck("report", again).out == loracheck("report", judged, "--limit", limit).out
+    assert loracheck("report", again, "-v").out == loracheck("report", judged, "-v", "--limit", limit).out
     back = loracheck("report", again, "--limit", "assert_validity_delta_gte=-0.05", "--format", "json")
     before, after = json.loads(judged.read_bytes()), json.loads(back.out)
     assert (after["verdict"], after["score"], after["probes"]) == (before["verdict"], before["score"], before["probes"])

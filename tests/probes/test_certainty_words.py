@@ -39,15 +39,15 @@ def cases(right: int, lost: int = 0, gained: int = 0, misnamed: int = 0, both_mi
 
 def test_a_verdict_that_hangs_on_too_few_cases_says_how_many_it_takes() -> None:
     assert caution(judged(*cases(34, lost=1))) == (
-        "Too few cases to be sure: the change may be -15 to +7 pt (95% interval), and the limit is -5.0 pt. "
-        "Even odds of being sure with about 398 cases in all, four in five with about 1,020."
+        "Too few cases to be sure: the change may be -15 to +7 points (95% interval), and the limit is -5.0 points. "
+        "It takes about 398 cases in all for even odds of being sure, and about 1,020 for four in five."
     )
 
 
 def test_a_change_on_the_limit_is_not_settled_by_any_number_of_cases() -> None:
     said = caution(judged(*cases(19, lost=1)))
     assert said is not None
-    assert said.endswith("and the limit is -5.0 pt.")
+    assert said.endswith("and the limit is -5.0 points.")
 
 
 def test_a_fail_by_another_limit_in_doubt_says_which() -> None:
@@ -145,7 +145,7 @@ def test_how_uneven_a_split_is_is_told_where_something_changed() -> None:
         ". If changed cases were as likely gained as lost, a split this uneven would come up in 25% of checks."
     )
     first, *_ = paragraphs(judged(*cases(12)))
-    assert first == "Valid calls: 0 lost, 0 gained of 12; change +0 pt, 95% interval -24 to +24."
+    assert first == "Valid calls: 0 lost, 0 gained of 12; change +0 points, 95% interval -24 to +24."
 
 
 # The limit itself
@@ -154,7 +154,7 @@ def test_how_uneven_a_split_is_is_told_where_something_changed() -> None:
 def test_a_change_that_is_the_limit_itself_is_said_to_be() -> None:
     fails, passes = judged(*cases(76, lost=4)), judged(*cases(72, lost=4), *silent(4))
     assert (fails.verdict, passes.verdict) == ("fail", "pass")
-    assert reasons(fails)[0].detail.endswith("a change of -5.0 pt, exactly at the limit: rounding decides.")
+    assert reasons(fails)[0].detail.endswith("a change of -5.0 points, exactly at the limit: rounding decides.")
     assert reasons(passes)[0].detail == "Valid calls are exactly at the limit: rounding decides."
     assert "exactly" not in reasons(judged(*cases(75, lost=5)))[0].detail
 
@@ -208,17 +208,17 @@ def row(made: ProbeReport, name: str) -> Any:
 def test_the_base_has_its_own_z_and_its_own_wrong_names() -> None:
     samples = {"rank_1.00": NullSample((0, 0, 0), 2)}
     made = judged(*cases(7, both_misnamed=1), evidence={"null": {"samples": samples, "on": "sentinels"}})
-    assert (row(made, "z against nulls").base, row(made, "z against nulls").adapter) == ("+5.5", "+5.5")
+    assert (row(made, "above null adapters").base, row(made, "above null adapters").adapter) == ("z +5.5", "z +5.5")
     assert (row(made, "wrong tool names").base, row(made, "wrong tool names").adapter) == ("12.5%", "12.5%")
 
 
 def test_a_p_against_answers_to_other_questions_is_not_shown() -> None:
     for on, shown in (("cases", True), ("sentinels", False), (None, False)):
         made = probe(*cases(4), evidence={"null": {"p_value": 0.01, "on": on}})
-        assert (row(made, "p against nulls") is not None) is shown
+        assert (row(made, "p, null adapters") is not None) is shown
 
 
 def test_the_interval_of_a_rate_of_100_percent_has_a_width() -> None:
     made = judged(*cases(32))
     assert made.ci_95 == (1.0, 1.0)
-    assert row(made, "95% interval").limit == "89% to 100% of 32 cases valid"
+    assert row(made, "95% interval").limit == "89% to 100% valid calls, of 32"

@@ -77,7 +77,7 @@ write_files(Path.cwd())
 Path("suite.yaml").write_text(sys.argv[1])
 engine = answering(adapter=lambda prompt: f"so: {prompt.text}")
 report = check(load_suite("suite.yaml"), engine=engine)
-show(report)
+show(report, verbose=True)
 print(engine.asked, report.score)
 print([probe.comparison.null.n for probe in report.judged])
 """

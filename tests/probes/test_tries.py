@@ -67,8 +67,8 @@ def test_tries_are_told_beside_a_verdict_that_does_not_look_at_them(files: Files
     assert [answer.outcome for answer in probe.cases[0].ft.tries] == ["valid", "valid", "no_call", "valid", "valid"]
     (line,) = [line for line in words_of(probe.kind).paragraphs(probe) if "tries" in line]
     assert line == (
-        "5 tries at each of 8 cases: valid 100.0% to 87.5%, as expected 100.0% to 87.5% "
-        "(change -12.5 pt, 95% interval -32 to +0), all 5 right 100.0% to 75.0%."
+        "5 tries at each of 8 cases: valid calls 100.0% to 87.5%, as expected 100.0% to 87.5% "
+        "(change -12.5 points, 95% interval -32 to +0), all 5 right 100.0% to 75.0%."
     )
     assert list(tries_words.details(tries))[1:] == ["Now as expected and now not, only with the adapter: case1, case2."]
 
@@ -151,7 +151,7 @@ def test_a_limit_on_pass_hat_k_is_judged_where_it_is_given(files: Files, bound: 
     assert probe.verdict == verdict
     rows = {row.name: row for row in words_of(probe.kind).rows(probe)}
     row = rows["all 5 as expected"]
-    assert (row.base, row.adapter, row.change, row.kept) == ("100.0%", "75.0%", "-25.0 pt", verdict == "pass")
+    assert (row.base, row.adapter, row.change, row.kept) == ("100.0%", "75.0%", "-25.0 points", verdict == "pass")
     assert probe.comparison.certainty["assert_pass_hat_k_delta_gte"].grade in ("may_be_chance", "real_drop")
     if verdict == "fail":
         assert probe.message.endswith("missed: pass^k -25.0 points is under the limit of -20.0")

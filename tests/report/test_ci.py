@@ -34,7 +34,7 @@ def test_a_failed_verdict_comes_first_and_then_the_cases_that_broke() -> None:
     lines = list(annotations(report(probe(case("one"), broken_case("two", "Sorry,\nno.")))))
     assert [read(line)[:2] for line in lines] == [
         ("error", {"title": "fail: tools_intact"}),
-        ("error", {"title": "tools_intact, two: valid to no_call"}),
+        ("error", {"title": "tools_intact, two: right tool to no call"}),
     ]
     assert read(lines[0])[2].startswith("1 of 2 calls is lost: answered without a call. Valid calls went from 100.0%")
     assert read(lines[1])[2].endswith("\nadapter: Sorry,\nno.")

@@ -29,7 +29,7 @@ FOR_PEOPLE = ("terminal", "markdown", "html")
 
 def words(made: Report, form: str) -> str:
     """What a person reads in one of the forms, without tags and line breaks."""
-    text = as_text(made) if form == "terminal" else FORMS[form].render(made)
+    text = as_text(made, verbose=True) if form == "terminal" else FORMS[form].render(made)
     text = re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
 

@@ -91,12 +91,16 @@ def test_a_call_where_none_fits_flips_a_case_and_is_no_part_of_the_paired_test()
         (asked(), asked(), None),
         (asked(), asked(1), None),  # 5 points, which is the limit
         (asked(*range(7)), asked(*range(8)), None),  # so is this, although 0.35 - 0.4 is a little more
-        (asked(), asked(1, 2), "adapter less base: +0.0 pt in A, -10.0 pt in B; a change of -10.0 pt, limit 5.0"),
+        (
+            asked(),
+            asked(1, 2),
+            "adapter less base: +0.0 points in A, -10.0 points in B; a change of -10.0 points, limit 5.0",
+        ),
         (asked(1, 2), asked(3, 4), None),
-        (asked(), asked(1, **limited(assert_validity_delta_gte=0.0)), "a change of -5.0 pt, limit 0.0 either way"),
+        (asked(), asked(1, **limited(assert_validity_delta_gte=0.0)), "a change of -5.0 points, limit 0.0 either way"),
         (asked(), asked(1, 2, evidence={}), "limit 5.0"),
         (asked(), asked(**limited(assert_validity_delta_gte=0.1)), None),  # more than the base, not more than A
-        (asked(), asked(1, **limited(assert_validity_delta_gte=0.1)), "a change of -5.0 pt, limit 0.0 either way"),
+        (asked(), asked(1, **limited(assert_validity_delta_gte=0.1)), "a change of -5.0 points, limit 0.0 either way"),
         (misnaming(0), misnaming(4), "wrong tool names: 0.0% in A, 20.0% in B; limit 10.0%"),
         (misnaming(4), misnaming(8), "wrong tool names: 20.0% in A, 40.0% in B; limit 10.0%"),
         (misnaming(4), misnaming(4), None),
@@ -141,7 +145,7 @@ def test_an_adapter_that_follows_its_base_is_not_worse() -> None:
 def test_an_adapter_that_no_longer_beats_its_base_is_worse_and_its_own_answers_did_not_flip() -> None:
     (why,) = diff(base_losing(1, 2, 3), base_losing()).worse
     assert why == (
-        "tools_intact: valid calls, adapter less base: +15.0 pt in A, +0.0 pt in B; a change of -15.0 pt, "
+        "tools_intact: valid calls, adapter less base: +15.0 points in A, +0.0 points in B; a change of -15.0 points, "
         "limit 5.0 either way (no such answer of the adapters flipped)"
     )
 
@@ -197,7 +201,7 @@ def test_figures_are_those_of_the_shared_cases_and_the_rest_says_it_is_not() -> 
     )
     found = diff(asked(of=8), b)
     rows = {row[0]: row[1:] for row in figures(found.probes[0])}
-    assert rows["valid calls, adapter"] == ("100.0%", "100.0%", "+0.0 pt")
+    assert rows["valid calls, adapter"] == ("100.0%", "100.0%", "+0.0 points")
     assert rows["score, all cases"] == ("0.50", "0.50", "+0.00")
     assert found.worse == (
         "tools_intact: the verdict: pass in A, fail in B, each on all of its own cases (no such answer of the adapters "
@@ -208,7 +212,7 @@ def test_figures_are_those_of_the_shared_cases_and_the_rest_says_it_is_not() -> 
 def test_too_few_shared_cases_are_said_to_be_too_few() -> None:
     few, enough = diff(asked(), asked()).probes[0], diff(asked(of=100), asked(of=100)).probes[0]
     assert few.sentences[1:] == (
-        "Too few shared cases to be sure whether B is worse: the 95% interval has the limit of -5.0 pt inside. "
+        "Too few shared cases to be sure whether B is worse: the 95% interval has the limit of -5.0 points inside. "
         "About 209 would settle it four times in five.",
     )
     assert (few.inconclusive, enough.inconclusive, len(enough.sentences)) == (True, False, 1)
@@ -218,7 +222,7 @@ def test_where_no_shared_case_asks_for_a_call_nothing_is_said_about_valid_calls(
     quiet = report(probe(case("q", answer(outcome="no_call"), answer(outcome="no_call"), expect="no_call")))
     (only,) = diff(quiet, quiet).probes
     assert (only.sentences, only.validity_change, only.inconclusive) == ((), None, None)
-    assert ("abstains, adapter", "100.0%", "100.0%", "+0.0 pt") in list(figures(only))
+    assert ("abstains, adapter", "100.0%", "100.0%", "+0.0 points") in list(figures(only))
 
 
 @pytest.mark.parametrize(
@@ -292,32 +296,32 @@ def test_the_diff_is_shown_in_80_columns() -> None:
         "",
         "PASS → FAIL  tools_intact",
         "",
-        "20 shared cases                  A         B    change",
-        "valid calls, base           100.0%    100.0%   +0.0 pt",
-        "valid calls, adapter         95.0%     85.0%  -10.0 pt",
-        "adapter less base          -5.0 pt  -15.0 pt  -10.0 pt",
-        "wrong tool names, base        0.0%      0.0%   +0.0 pt",
-        "wrong tool names, adapter     0.0%      0.0%   +0.0 pt",
-        "z against nulls                  –         –         –",
-        "score                         0.90      0.50     -0.40",
+        "20 shared cases                      A             B        change",
+        "valid calls, base               100.0%        100.0%   +0.0 points",
+        "valid calls, adapter             95.0%         85.0%  -10.0 points",
+        "adapter less base          -5.0 points  -15.0 points  -10.0 points",
+        "wrong tool names, base            0.0%          0.0%   +0.0 points",
+        "wrong tool names, adapter         0.0%          0.0%   +0.0 points",
+        "z above null adapters                –             –             –",
+        "score                             0.90          0.50         -0.40",
         "",
-        "Valid calls, A to B: 3 lost, 1 gained of 20; change -10 pt, 95% interval -33 to",
+        "Valid calls, A to B: 3 lost, 1 gained of 20; change -10 points, 95% interval -33",
     ]
     assert lines[lines.index("3 cases broke:") :] == [
         "3 cases broke:",
         "  case1: Search for case1.",
-        '    A valid         {"name": "search_web", "arguments": {"query": "x"}}',
-        "    B no_call       I cannot do that.",
+        '    A right tool      {"name": "search_web", "arguments": {"query": "x"}}',
+        "    B no call         I cannot do that.",
         "  … and 2 more; --json FILE lists them all",
         "1 case mended:",
         "  case19: Search for case19.",
-        "    A no_call       I cannot do that.",
-        '    B valid         {"name": "search_web", "arguments": {"query": "x"}}',
+        "    A no call         I cannot do that.",
+        '    B right tool      {"name": "search_web", "arguments": {"query": "x"}}',
         "",
         "B is worse than A:",
-        "  worse: tools_intact: valid calls, adapter less base: -5.0 pt in A, -15.0 pt in",
-        "B; a change of -10.0 pt, limit 5.0 either way (3 lost, 1 gained: McNemar p 0.62,",
-        "may be chance)",
+        "  worse: tools_intact: valid calls, adapter less base: -5.0 points in A, -15.0",
+        "points in B; a change of -10.0 points, limit 5.0 either way (3 lost, 1 gained:",
+        "McNemar p 0.62, may be chance)",
         "  worse: tools_intact: the verdict: pass in A, fail in B (3 lost, 1 gained:",
         "McNemar p 0.62, may be chance)",
     ]

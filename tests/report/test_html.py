@@ -84,7 +84,7 @@ def test_a_renamer_is_understood_from_the_first_lines() -> None:
         "That is 100.0% of the valid calls; the limit is 10.0%.",
         "What broke, in one case",
         "Asked Search the web for jazz.",
-        'Base ✓valid call {"name": "search_web"',
+        'Base ✓right tool {"name": "search_web"',
         'With the adapter ✕wrong tool {"name": "acme_search_web"',
         "32 of 32 cases broke",
     )
@@ -94,10 +94,10 @@ def test_a_chatty_adapter_is_told_by_what_it_does_instead() -> None:
     says(
         text(make_report("chatty")),
         "FAIL",
-        "10 of 32 calls are lost: 7 answered without a call, 2 made with bad arguments, 1 written as broken JSON.",
-        "Valid calls went from 100.0% to 68.8%, a change of −31.2 pt; the limit is −5.0 pt.",
-        "valid calls 100.0% 68.8% −31.2 pt ✕missed at least −5.0 pt",
-        "Valid calls: 10 lost, 0 gained of 32; change −31 pt, 95% interval −46 to −20. If changed cases were as likely",
+        "10 of 32 calls are lost: 7 answered without a call, 2 made with bad arguments, 1 cannot be read.",
+        "Valid calls went from 100.0% to 68.8%, a change of −31.2 points; the limit is −5.0 points.",
+        "valid calls 100.0% 68.8% −31.2 points ✕missed at least −5.0 points",
+        "Valid calls: 10 lost, 0 gained of 32; change −31 points, 95% interval −46 to −20. If changed cases were as",
         "A true drop of 19 points gives p < 0.05 in 4 runs of 5.",
     )
 
@@ -132,7 +132,7 @@ def test_calls_where_none_fits_are_a_reason_of_their_own() -> None:
         "What broke",
         "Expected no call",
         "✓no call",
-        "✕valid call",
+        "✕call not asked for",
     )
 
 
@@ -157,7 +157,7 @@ def test_null_adapters_are_drawn_or_their_absence_explained() -> None:
     report = make_report(evidence={"null": {"mean": None, "std": None, "rates": [], "why": why}})
     (nulls, judged) = report.probes
     unjudged = report.model_copy(update={"probes": (nulls, judged.model_copy(update={"z_score": None}))})
-    says(text(unjudged), f"z against nulls – not judged: {why}")
+    says(text(unjudged), f"above null adapters – not judged: {why}")
     assert '<circle class="null"' not in render(unjudged)
 
 
@@ -326,7 +326,7 @@ def test_no_probe_at_all_is_said() -> None:
 def test_a_minus_is_a_minus_and_a_name_stays_a_name() -> None:
     side = answer("{}", "wrong_tool", {"name": "gpt-4-2"})
     cases = [make_case(n, ft=side, gold_tool_name="get-7") for n in range(8)]
-    says(text(report_of(make_probe(cases))), "such as gpt-4-2 for get-7.", "at least −5.0 pt")
+    says(text(report_of(make_probe(cases))), "such as gpt-4-2 for get-7.", "at least −5.0 points")
 
 
 @pytest.mark.parametrize("instead", ["nan", "inf", "-inf", 7, -7, 1e308])

@@ -85,7 +85,7 @@ def test_the_verdict_is_a_test_of_its_own(verdict: str, said: str) -> None:
 
 def test_a_failure_says_what_became_of_what_and_quotes_both_answers() -> None:
     failure = next(parsed(report(probe(broken_case("one", "Sorry,\nno."), verdict="pass"))).iter("failure"))
-    assert failure.get("message") == "valid to no_call"
+    assert failure.get("message") == "right tool to no call"
     assert failure.text is not None
     assert '"name": "search_web"' in failure.text
     assert "adapter:\nSorry,\nno.\n" in failure.text

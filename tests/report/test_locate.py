@@ -15,9 +15,9 @@ from locating.toy_views import make_grid, some
 from loracheck.locating.located import Located, Writing
 from loracheck.locating.search import Found, Harm, Mend, Trial
 from loracheck.locating.views import Difference
+from loracheck.report.console import plain_console
 from loracheck.report.locate import render, save_located, words
 from loracheck.report.locate.terminal import show_located
-from loracheck.report.terminal import plain_console
 from report.factory import make_report
 from report.test_html import HOSTILE, hostile_report
 from report.test_html_browser import FAINT

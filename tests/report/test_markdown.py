@@ -54,22 +54,22 @@ def test_the_verdict_and_the_reason_come_first() -> None:
     assert lines[0] == "## ❌ loracheck FAIL, score 0.50: <code>tools&#95;intact</code>"
     assert lines[2] == (
         "**Why:** 1 of 2 calls is lost: answered without a call. "
-        "Valid calls went from 100.0% to 50.0%, a change of -50.0 pt; the limit is -5.0 pt."
+        "Valid calls went from 100.0% to 50.0%, a change of -50.0 points; the limit is -5.0 points."
     )
 
 
 def test_the_figures_are_a_table_with_limits() -> None:
     table = rows(full_report())
     assert table[""] == ["base", "adapter", "change", "limit", ""]
-    assert table["valid calls"] == ["100.0%", "78.1%", "-21.9 pt", "at least -5.0 pt", "**missed**"]
+    assert table["valid calls"] == ["100.0%", "78.1%", "-21.9 points", "at least -5.0 points", "**missed**"]
     assert table["wrong tool names"] == ["0.0%", "0.0%", "", "at most 10.0%", "kept"]
-    assert table["base ↓  adapter →"] == ["valid", "malformed", "no_call"]
-    assert table["valid"] == ["25", "2", "5"]
+    assert table["base ↓  adapter →"] == ["right tool", "unreadable call", "no call"]
+    assert table["right tool"] == ["25", "2", "5"]
 
 
 def test_statistics_warnings_and_provenance_are_told() -> None:
     text = render(full_report())
-    paired = "Valid calls: 7 lost, 0 gained of 32; change -22 pt, 95% interval -39 to -3. If changed cases were as "
+    paired = "Valid calls: 7 lost, 0 gained of 32; change -22 points, 95% interval -39 to -3. If changed cases were as "
     assert f"\n- {paired}likely gained as lost, a split this uneven would come up in 1.6% of checks.\n" in text
     assert "\n> ⚠️ Too few cases to be sure: " in text
     assert text.count("Too few cases") == 1
@@ -83,7 +83,7 @@ def test_statistics_warnings_and_provenance_are_told() -> None:
 def test_cases_that_broke_are_folded_with_both_answers() -> None:
     page = html(report(probe(case("fine"), broken_case("two", "Sorry,\nno."))))
     assert "<strong>1 of 2 cases broke</strong>" in page
-    assert "<details><summary><code>two</code>: valid to no_call</summary>" in page
+    assert "<details><summary><code>two</code>: right tool to no call</summary>" in page
     assert '<pre><code class="language-text">Sorry,\nno.\n</code></pre>' in page
     assert "fine" not in page
 

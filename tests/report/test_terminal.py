@@ -1,3 +1,5 @@
+"""All that `--verbose` says; the short screen is in test_brief.py."""
+
 from __future__ import annotations
 
 import io
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 def shown(made: Report, *, width: int = 80, terminal: bool = False) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=terminal, highlight=False, emoji=False, markup=False)
-    show(made, console)
+    show(made, console, verbose=True)
     return out.getvalue()
 
 
@@ -44,34 +46,38 @@ def columns(text: str) -> int:
 
 
 def test_verdict_figures_and_changed_cases_are_shown() -> None:
-    """A report that has everything still fits a screen: the verdict with its reasons is above the figures."""
+    """The verdict with its reasons is above the figures."""
     lines = [line.rstrip() for line in shown(full_report()).splitlines()]
     assert lines[0] == "FAIL  tools_intact  score 0.50  a real drop, size unsure"
-    figures = lines.index("                   base adapter   change limit")
+    figures = lines.index("                      base adapter       change limit")
     assert " ".join(lines[1:figures]).strip() == (
-        "7 of 32 calls are lost: 5 answered without a call, 2 written as broken JSON. Valid calls went from 100.0% to "
-        "78.1%, a change of -21.9 pt; the limit is -5.0 pt. Too few cases to be sure: the change may be -39 to -3 pt "
-        "(95% interval), and the limit is -5.0 pt. Even odds of being sure with about 210 cases in all, four in five "
-        "with about 1,240."
+        "7 of 32 calls are lost: 5 answered without a call, 2 cannot be read. Valid calls went from 100.0% to 78.1%, "
+        "a change of -21.9 points; the limit is -5.0 points. Too few cases to be sure: the change may be -39 to -3 "
+        "points (95% interval), and the limit is -5.0 points. It takes about 210 cases in all for even odds of being "
+        "sure, and about 1,240 for four in five."
     )
-    assert lines[figures + 1 : figures + 11] == [
-        "valid calls      100.0%   78.1% -21.9 pt MISSED at least -5.0 pt",
-        "wrong tool names   0.0%    0.0%          kept   at most 10.0%",
-        "z against nulls    +5.5    +4.3          kept   at least +3.0; nulls: 0% ± 18%",
-        "p against nulls                          not judged; exact, one-sided 0.0016",
-        "argument drift            16.7%          not judged; 25 pairs compared",
-        "exact arguments   71.9%   59.4%          not judged",
-        "strict schema     90.0%   70.0%          not judged",
-        "abstains         100.0%   50.0%          not judged; 4 cases that fit no tool",
-        "95% interval                             61% to 89% of 32 cases valid",
+    assert lines[figures + 1 : figures + 14] == [
+        "valid calls         100.0%   78.1% -21.9 points MISSED at least -5.0 points",
+        "wrong tool names      0.0%    0.0%              kept   at most 10.0%",
+        "above null adapters z +5.5  z +4.3              kept   at least z +3.0; they get",
+        "                                                0% ± 18%",
+        "p, null adapters                                not judged; exact, one-sided",
+        "                                                0.0016",
+        "argument drift               16.7%              not judged; 25 pairs compared",
+        "exact arguments      71.9%   59.4%              not judged",
+        "strict schema        90.0%   70.0%              not judged",
+        "abstains            100.0%   50.0%              not judged; 4 cases that fit no",
+        "                                                tool",
+        "95% interval                                    61% to 89% valid calls, of 32",
         "",
     ]
-    matrix = lines.index("base ↓  adapter →  valid  malformed  no_call")
-    paragraphs = " ".join(lines[figures + 11 : matrix])
+    matrix = lines.index("base ↓  adapter →  right tool  unreadable call  no call")
+    paragraphs = " ".join(lines[figures + 14 : matrix])
     for sentence in (
-        "Valid calls: 7 lost, 0 gained of 32; change -22 pt, 95% interval -39 to -3. If changed cases were as likely "
-        "gained as lost, a split this uneven would come up in 1.6% of checks.",
-        "Exact calls: 6 lost, 2 gained of 32; change -12 pt, 95% interval -29 to +6; such a split in 29% of checks.",
+        "Valid calls: 7 lost, 0 gained of 32; change -22 points, 95% interval -39 to -3. If changed cases were as "
+        "likely gained as lost, a split this uneven would come up in 1.6% of checks.",
+        "Exact calls: 6 lost, 2 gained of 32; change -12 points, 95% interval -29 to +6; such a split in 29% of "
+        "checks.",
         "A check of 32 cases FAILs from 2 lost cases; a true drop of 9.1 points FAILs 4 runs in 5; p < 0.05 needs 17. "
         "If 2.0% of answers flip by chance, as measured, that alone FAILs 13% of runs.",
         "Asked once more, 1 case at a time, the base changed 12.5% of its answers and 3.1% of their outcomes.",
@@ -83,23 +89,23 @@ def test_verdict_figures_and_changed_cases_are_shown() -> None:
         assert sentence in paragraphs
     assert "Too few cases" not in paragraphs
     assert lines[matrix + 1 : matrix + 7] == [
-        "valid                 25          2        5",
+        "right tool                 25                2        5",
         "",
         "7 of 32 cases changed their outcome:",
         "  case26: Search for case26.",
-        '    base    valid         {"name": "search_web", "arguments": {"query": "x"}}',
-        "    adapter no_call       I cannot do that.",
+        '    base    right tool      {"name": "search_web", "arguments": {"query": "x"}}',
+        "    adapter no call         I cannot do that.",
     ]
 
 
 def test_what_a_check_finds_is_shown(files: Files) -> None:
     lines = [line.rstrip() for line in shown(run(files, failing_from(10), cases=12)).splitlines()]
     assert lines[0].startswith("FAIL  tools_intact")
-    assert "valid calls      100.0%   75.0% -25.0 pt MISSED at least -5.0 pt" in lines
+    assert "valid calls         100.0%   75.0% -25.0 points MISSED at least -5.0 points" in lines
     text = " ".join(lines)
-    assert "Valid calls: 3 lost, 0 gained of 12; change -25 pt, 95% interval -" in text
+    assert "Valid calls: 3 lost, 0 gained of 12; change -25 points, 95% interval -" in text
     assert "a split this uneven would come up in 25% of checks." in text
-    assert lines[lines.index("base ↓  adapter →  valid  no_call") + 1] == "valid                  9        3"
+    assert lines[lines.index("base ↓  adapter →  right tool  no call") + 1] == "right tool                  9        3"
 
 
 def test_a_pass_says_that_nothing_changed(files: Files) -> None:
@@ -111,12 +117,12 @@ def test_a_pass_says_that_nothing_changed(files: Files) -> None:
 
 def test_an_old_report_shows_what_it_has() -> None:
     lines = [line.rstrip() for line in shown(report(probe(case(), broken_case("two")))).splitlines()]
-    place = lines.index("valid calls      100.0%   50.0% -50.0 pt MISSED at least -5.0 pt")
+    place = lines.index("valid calls         100.0%   50.0% -50.0 points MISSED at least -5.0 points")
     assert lines[place + 1 : place + 6] == [
-        "wrong tool names           0.0%          kept   at most 10.0%",
-        "z against nulls               –          not judged: no null adapters",
-        "argument drift                –          not judged; – pairs compared",
-        "95% interval                             9% to 91% of 2 cases valid",
+        "wrong tool names              0.0%              kept   at most 10.0%",
+        "above null adapters              –              not judged: no null adapters",
+        "argument drift                   –              not judged; – pairs compared",
+        "95% interval                                    9% to 91% valid calls, of 2",
         "",
     ]
     assert "1 of 2 cases changed their outcome:" in lines
@@ -128,9 +134,9 @@ def test_a_report_without_grades_says_what_it_knows() -> None:
     assert lines[0] == "FAIL  tools_intact  score 0.50"
     text = " ".join(lines)
     # What it calls the cases needed is the number for even odds.
-    assert "Even odds of being sure with about 210 cases in all. " in text
+    assert "It takes about 210 cases in all for even odds of being sure. " in text
     assert "A true drop of 17 points gives p < 0.05 in 4 runs of 5." in text
-    assert "p against nulls" not in text
+    assert "p, null adapters" not in text
 
 
 @pytest.mark.parametrize(("floor", "said"), [(0.5, "kept   at least 50.0%"), (0.6, "MISSED at least 60.0%")])
@@ -238,12 +244,12 @@ def test_evidence_that_is_not_there_or_of_another_kind_is_a_dash(files: Files, m
 @pytest.mark.parametrize("instead", [None, "words", [], {}, {"assert_validity_delta_gte": "words"}])
 def test_limits_that_are_not_there_or_of_another_kind_are_the_default_ones(instead: Any) -> None:
     text = shown(report(probe(case(), evidence={"validity_delta": 0.0, "limits": instead})))
-    assert "kept   at least -5.0 pt" in text
+    assert "kept   at least -5.0 points" in text
 
 
 def test_a_report_without_its_cases_still_has_their_outcomes() -> None:
     lines = shown(report(full_report().probes[0].model_copy(update={"cases": ()}))).splitlines()
-    assert "base ↓  adapter →  valid  malformed  no_call" in lines
+    assert "base ↓  adapter →  right tool  unreadable call  no call" in lines
 
 
 def test_answers_that_part_late_are_shown_where_they_part() -> None:

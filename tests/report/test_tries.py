@@ -73,12 +73,12 @@ def test_markdown_shows_the_strips_that_differ() -> None:
     assert "| <code>flaky</code> | ●●●●● | ●◐○●● |" in text
     assert "| <code>mended</code> | ○○◐○○ | ●●●●● |" in text
     assert "steady" not in text
-    assert "| all 5 as expected | 66.7% | 66.7% | +0.0 pt |" in text
+    assert "| all 5 as expected | 66.7% | 66.7% | +0.0 points |" in text
 
 
 def test_the_terminal_has_one_sentence() -> None:
-    (sentence,) = [line for line in as_text(SHOWN).splitlines() if "tries" in line]
-    assert sentence.startswith("5 tries at each of 3 cases: valid 73.3% to 93.3%")
+    (sentence,) = [line for line in as_text(SHOWN, verbose=True).splitlines() if "tries" in line]
+    assert sentence.startswith("5 tries at each of 3 cases: valid calls 73.3% to 93.3%")
 
 
 @pytest.mark.parametrize("form", ["html", "markdown", "junit", "json"])

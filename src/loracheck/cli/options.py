@@ -52,8 +52,19 @@ class OneOf(click.ParamType):  # type: ignore[type-arg]
         return str(value)
 
 
+_TYPED = "loracheck.typed"
+
+
 class Commands(click.Group):
-    """A group that knows what a misspelt command was meant to be, which not every version of click does."""
+    """A group that knows what a misspelt command was meant to be, which not every version of click does.
+
+    It also remembers the command line as it was typed, to say how it goes on.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.parent is None:
+            ctx.meta[_TYPED] = ("loracheck", *args)
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -68,8 +79,13 @@ class Commands(click.Group):
 
 _COLORS_HELP = "Colours.  [default: on a terminal, unless NO_COLOR is set]"
 COLOR = click.option("--color/--no-color", default=None, help=_COLORS_HELP)
-VERBOSE = click.option("-v", "--verbose", is_flag=True, help="More figures on the terminal, as on the pages.")
+VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Everything that the report says, not one screen of it.")
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
+
+
+def typed_command() -> tuple[str, ...]:
+    typed: tuple[str, ...] = click.get_current_context().meta.get(_TYPED, ())
+    return typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +105,12 @@ class Outputs:
 
     def write(self, report: Report) -> None:
         from loracheck.report.ci import annotations, append_step_summary
+        from loracheck.report.next_steps import Origin
         from loracheck.report.terminal import show
 
         for form, path in self.files.items():
             write_text(path, FORMS[form].render(report))
-        show(report, color=self.color, verbose=self.verbose)
+        show(report, color=self.color, verbose=self.verbose, origin=Origin(typed_command(), self.files))
         append_step_summary(report)
         for line in annotations(report):
             click.echo(line)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from loracheck.cli.completion import REPORT_FILE
-from loracheck.cli.options import COLOR, OUTPUT, VERBOSE, OneOf
+from loracheck.cli.options import COLOR, OUTPUT, VERBOSE, OneOf, typed_command
 from loracheck.report import FORMS, write_text
 from loracheck.report.sweep import SWEEP_FORMS
 
@@ -85,7 +85,7 @@ def report(
     from loracheck.sweeping.results import Sweep
 
     saved, how = read_report_or_sweep(file), (form, dict(limits), redact, output is None, color)
-    text = _sweep_shown(saved, *how) if isinstance(saved, Sweep) else _report_shown(saved, *how, verbose=verbose)
+    text = _sweep_shown(saved, *how) if isinstance(saved, Sweep) else _report_shown(saved, *how, file, verbose=verbose)
     if text is None:
         return
     if output is None:
@@ -102,24 +102,30 @@ def _report_shown(
     redact: bool,
     to_screen: bool,
     color: bool | None,
+    file: Path,
     *,
     verbose: bool,
 ) -> str | None:
     """None when it is on the screen already."""
     from loracheck.judge import judge_again
     from loracheck.report import redact as redacting
+    from loracheck.report.next_steps import Origin
     from loracheck.report.terminal import as_text, show
 
     if form not in ("terminal", *FORMS):
         raise click.UsageError(f"--format {form} is for a sweep; a single report has {', '.join(FORMS)}")
+    # Other limits are in the command alone, not in the file.
+    origin = Origin(typed_command()) if limits else Origin(files={"json": file})
     if limits:
         shown = judge_again(shown, limits)
     if redact:
         shown = redacting.redact(shown)
     if form == "terminal" and to_screen:
-        show(shown, color=color, verbose=verbose)
+        show(shown, color=color, verbose=verbose, origin=origin)
         return None
-    return as_text(shown, color=bool(color), verbose=verbose) if form == "terminal" else FORMS[form].render(shown)
+    if form == "terminal":
+        return as_text(shown, color=bool(color), verbose=verbose, origin=origin)
+    return FORMS[form].render(shown)
 
 
 def _sweep_shown(

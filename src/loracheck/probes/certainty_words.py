@@ -64,7 +64,7 @@ def doubt_about_validity(evidence: Evidence) -> str | None:
     if evidence.compares_nothing or not evidence.power.inconclusive:
         return None
     interval = evidence.paired.validity.interval_95 if evidence.paired.validity else None
-    change = f"may be {interval_points(*interval)} pt (95% interval)" if interval else "is not known well"
+    change = f"may be {interval_points(*interval)} points (95% interval)" if interval else "is not known well"
     limit = points(evidence.limits.assert_validity_delta_gte)
     return f"Too few cases to be sure: the change {change}, and the limit is {limit}.{_advice(evidence.power)}"
 
@@ -85,8 +85,8 @@ def _doubt(evidence: Evidence, limit: str) -> str | None:
 def _advice(power: Power) -> str:
     # Reports of an older loracheck have the number for even odds where that for four in five is now.
     even, needed = (power.cases_even_odds, power.cases_needed) if power.cases_even_odds else (power.cases_needed, None)
-    more = f", four in five with about {_about(needed)}" if needed else ""
-    return f" Even odds of being sure with about {_about(even)} cases in all{more}." if even else ""
+    more = f", and about {_about(needed)} for four in five" if needed else ""
+    return f" It takes about {_about(even)} cases in all for even odds of being sure{more}." if even else ""
 
 
 def _about(many: int) -> str:

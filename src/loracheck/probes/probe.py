@@ -154,9 +154,15 @@ class Row:
     adapter: str = ""
     change: str = ""
     limit: str = ""
-    """The limit, or why there is none, and what else is to be said."""
+    """The limit, or why there is none."""
     kept: bool | None = None
     """None where nothing is judged."""
+    note: str = ""
+    """What else is to be said, where there is room."""
+
+    @property
+    def limit_and_note(self) -> str:
+        return "; ".join(filter(None, (self.limit, self.note)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +178,10 @@ class Words:
 
     def doubts(self, report: ProbeReport) -> Iterable[str]:  # noqa: ARG002
         """What makes a verdict worth little: these become warnings."""
+        return ()
+
+    def side_notes(self, report: ProbeReport) -> Iterable[str]:  # noqa: ARG002
+        """Those of the doubts that a reader can do nothing about: a short screen leaves them out."""
         return ()
 
     def reasons(self, report: ProbeReport) -> list[Reason]:

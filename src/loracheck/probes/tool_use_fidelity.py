@@ -112,6 +112,9 @@ class ToolUseProbe(Probe[ToolUseEntry]):
     def doubts(self, report: ProbeReport) -> Iterable[str]:
         return words.doubts(report)
 
+    def side_notes(self, report: ProbeReport) -> Iterable[str]:
+        return words.side_notes(report)
+
     def reasons(self, report: ProbeReport) -> list[Reason]:
         return words.reasons(report)
 

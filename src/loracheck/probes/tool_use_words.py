@@ -18,7 +18,7 @@ FEW_CASES = 8
 
 _INSTEAD = {
     "no_call": "answered without a call",
-    "malformed": "written as broken JSON",
+    "malformed": "cannot be read",
     "truncated": "cut off before the end",
     "bad_arguments": "made with bad arguments",
 }
@@ -39,16 +39,16 @@ def rows(report: ProbeReport) -> Iterator[Row]:
     yield _null_row(report, checks["assert_z_gte"])
     # Sentinels are other questions than the cases: there is nothing to compare.
     if null.p_value is not None and null.on == "cases":
-        yield Row("p against nulls", limit=f"not judged; exact, one-sided {small(null.p_value)}")
+        yield Row("p, null adapters", limit="not judged", note=f"exact, one-sided {small(null.p_value)}")
     if evidence.split:
         yield from _split_rows(evidence.split)
     pairs = "–" if evidence.num_arg_pairs_compared is None else evidence.num_arg_pairs_compared
     drift = percent(evidence.mean_arg_disagreement)
-    yield Row("argument drift", adapter=drift, limit=f"not judged; {pairs} pairs compared")
+    yield Row("argument drift", adapter=drift, limit="not judged", note=f"{pairs} pairs compared")
     if evidence.exact_arguments_ft is not None:
         yield _optional("exact arguments", evidence.exact_arguments_base, checks["assert_exact_arguments_gte"])
     if several := evidence.several:
-        note = f"; {several.cases} cases with several calls"
+        note = f"{several.cases} cases with several calls"
         yield _optional("all calls right", several.right_base, checks["assert_all_calls_gte"], note)
         yield Row("calls missing", str(several.missing_base), str(several.missing_ft), limit="not judged")
         yield Row("calls too many", str(several.extra_base), str(several.extra_ft), limit="not judged")
@@ -59,13 +59,13 @@ def rows(report: ProbeReport) -> Iterator[Row]:
         yield Row("strict schema", percent(evidence.strict.base), percent(evidence.strict.ft), limit="not judged")
     if evidence.abstention:
         asked = "–" if evidence.abstention.cases is None else evidence.abstention.cases
-        note = f"; {asked} cases that fit no tool"
+        note = f"{asked} cases that fit no tool"
         yield _optional("abstains", evidence.abstention.base, checks["assert_abstention_gte"], note)
     of = len(report.asked) if evidence.num_cases is None else evidence.num_cases
     if of and report.ft_value is not None and 0 <= report.ft_value <= 1:
         # Not the report's own interval, a bootstrap that has no width where all answers are alike.
         low, high = wilson(report.ft_value, of)
-        yield Row("95% interval", limit=f"{percent(low, 0)} to {percent(high, 0)} of {of} cases valid")
+        yield Row("95% interval", limit=f"{percent(low, 0)} to {percent(high, 0)} valid calls, of {of}")
 
 
 def _split_rows(split: Split) -> Iterator[Row]:
@@ -80,17 +80,17 @@ def _split_rows(split: Split) -> Iterator[Row]:
 def _optional(name: str, base: float | None, check: LimitCheck, note: str = "") -> Row:
     """What is judged only where the suite gave it a limit."""
     limit = "not judged" if check.bound is None else f"at least {percent(check.bound)}"
-    return Row(name, percent(base), percent(check.value), "", f"{limit}{note}", check.kept)
+    return Row(name, percent(base), percent(check.value), "", limit, check.kept, note)
 
 
 def _null_row(report: ProbeReport, check: LimitCheck) -> Row:
     null = report.comparison.null
-    base = "" if null.base_z is None else signed(null.base_z)
+    name, base = "above null adapters", "" if null.base_z is None else f"z {signed(null.base_z)}"
     if report.z_score is None:
         why = visible(cut(null.why, 300)) if null.why else "no null adapters"
-        return Row("z against nulls", base, "–", limit=f"not judged: {why}")
-    limit = f"at least {signed(check.bound)}; nulls: {percent(null.mean, 0)} ± {percent(null.std, 0)}"
-    return Row("z against nulls", base, signed(report.z_score), "", limit, check.kept)
+        return Row(name, base, "–", limit=f"not judged: {why}")
+    note = f"they get {percent(null.mean, 0)} ± {percent(null.std, 0)}"
+    return Row(name, base, f"z {signed(report.z_score)}", "", f"at least z {signed(check.bound)}", check.kept, note)
 
 
 # Reasons
@@ -320,21 +320,34 @@ def _drift_sentences(drift: Drift) -> Iterator[str]:
 
 # Doubts
 
+_NOTHING_VALID = "no valid call in either view: the verdict compares nothing with nothing"
+_NO_PAIRS = "no case where both views make a valid call: how arguments drifted could not be compared"
+
 
 def doubts(report: ProbeReport) -> Iterator[str]:
     """What makes a verdict worth little."""
     evidence, asked = report.comparison, report.asked
     if not any(case.base.valid or case.ft.valid for case in asked):
         if asked:
-            yield "no valid call in either view: the verdict compares nothing with nothing"
+            yield _NOTHING_VALID
     elif not any(case.base.valid and case.ft.valid for case in asked):
-        yield "no case where both views make a valid call: how arguments drifted could not be compared"
+        yield _NO_PAIRS
     # A suite of no_call cases alone, with a limit on them, is no suite of too few calls.
     asks_for_none = not asked and evidence.limits.assert_abstention_gte is not None
     if len(asked) < FEW_CASES and not asks_for_none:
         yield f"only {len(asked)} cases that expect a call: a verdict needs {FEW_CASES} at the least"
-    if evidence.null.rates and not evidence.null.usable:
-        yield f"the null adapters say nothing: {evidence.null.why}"
+    yield from _silent_nulls(evidence)
     if evidence.dialect:
         yield from dialect_words.doubts(evidence.dialect)
     yield from dialect_words.cut_off_in_thinking(report.cases, evidence.subject)
+
+
+def side_notes(report: ProbeReport) -> Iterator[str]:
+    """What the verdict says already, or nobody can change."""
+    yield from (_NOTHING_VALID, _NO_PAIRS)
+    yield from _silent_nulls(report.comparison)
+
+
+def _silent_nulls(evidence: Evidence) -> Iterator[str]:
+    if evidence.null.rates and not evidence.null.usable:
+        yield f"the null adapters say nothing: {evidence.null.why}"

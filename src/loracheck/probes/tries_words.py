@@ -17,7 +17,7 @@ _MOST_NAMES = 8
 def summary(tries: Tries) -> str:
     """All of it in a line or two; the pages have more."""
     valid, exact = tries.valid, tries.exact
-    shares = f"valid {percent(valid.base)} to {percent(valid.ft)}"
+    shares = f"valid calls {percent(valid.base)} to {percent(valid.ft)}"
     as_expected = f"as expected {percent(exact.base)} to {percent(exact.ft)} ({_change(exact)})"
     return f"{_asked(tries)}: {shares}, {as_expected}{_all_right(tries)}."
 

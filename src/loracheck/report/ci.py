@@ -10,6 +10,7 @@ from loracheck.errors import InputError
 from loracheck.files import ELSEWHERE
 from loracheck.report import markdown
 from loracheck.report.content import content_of, together
+from loracheck.report.outcomes import outcome_change
 from loracheck.results import Report, Verdict
 from loracheck.text import cut, visible, visible_lines
 
@@ -59,7 +60,7 @@ def _all(report: Report) -> Iterator[str]:
             yield annotation(
                 level,
                 file,
-                f"{probe.name}, {case.id}: {case.base.outcome} to {case.ft.outcome}",
+                f"{probe.name}, {case.id}: {outcome_change(case)}",
                 f"prompt: {cut(case.prompt, 300)}\nbase: {cut(case.base.text, 300)}\n"
                 f"{probe.comparison.subject}: {cut(case.ft.text, 300)}",
             )

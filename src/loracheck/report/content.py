@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
 from loracheck.probes import words_of
 from loracheck.probes.certainty_words import how_often
 from loracheck.probes.probe import Reason, Row
-from loracheck.results import ProbeReport, Report, Verdict
+from loracheck.results import CaseReport, ProbeReport, Report, Verdict
 from loracheck.scoring import Evidence, Outcome
 from loracheck.scoring.chance import chance_of_any
 from loracheck.scoring.evidence import Subject
@@ -84,6 +84,32 @@ def content_of(probe: ProbeReport) -> Content:
         subject=probe.comparison.subject,
         transitions=_transitions(probe) if isinstance(probe.evidence, Evidence) else None,
     )
+
+
+def broken_example(probe: ProbeReport) -> CaseReport | None:
+    """The case that shows best what broke: of the most frequent kind, and short."""
+    broken = probe.broken
+    if not broken:
+        return None
+    ((kind, _),) = Counter((case.expect, case.ft.outcome) for case in broken).most_common(1)
+    return min((case for case in broken if (case.expect, case.ft.outcome) == kind), key=_plainness)
+
+
+def _plainness(case: CaseReport) -> tuple[bool, int]:
+    """A base that is right in its arguments too goes before, then the shorter case."""
+    return case.base.arguments_correct is False, len(case.prompt) + len(case.base.text) + len(case.ft.text)
+
+
+def to_act_on(warnings: Iterable[str], reports: Iterable[Report]) -> list[str]:
+    """The warnings without those of these reports that a reader can do nothing about."""
+    notes = {warning for report in reports for probe in report.judged for warning in side_notes(probe)}
+    return [warning for warning in warnings if warning not in notes]
+
+
+def side_notes(probe: ProbeReport) -> dict[str, str]:
+    """What a reader can do nothing about: as the report's warnings have it, and as a sentence of the probe's own."""
+    notes = words_of(probe.kind).side_notes(probe)
+    return {f"{probe.name}: {note}": note[:1].upper() + note[1:] for note in notes}
 
 
 def together(report: Report) -> str | None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
 from loracheck.report.content import content_of, together
+from loracheck.report.outcomes import outcome_change
 from loracheck.results import CaseReport, ProbeReport, Report
 from loracheck.text import cut, visible, visible_lines
 
@@ -55,7 +56,7 @@ def _add_verdict(suite: ET.Element, probe: ProbeReport, notes: Iterable[str | No
 
 def _add_case(suite: ET.Element, probe: ProbeReport, case: CaseReport) -> None:
     test = ET.SubElement(suite, "testcase", classname=f"loracheck.{visible(probe.name)}", name=visible(case.id))
-    change = f"{case.base.outcome} to {case.ft.outcome}"
+    change = outcome_change(case)
     if case.broke:
         failure = ET.SubElement(test, "failure", type=case.ft.outcome, message=change)
         subject = probe.comparison.subject

@@ -14,6 +14,7 @@ from loracheck.probes import tries_words
 from loracheck.probes.probe import Row
 from loracheck.report.calls import CallLine, MadeCall, call_lines, lost_a_call, whole_answer
 from loracheck.report.content import Content, content_of, together
+from loracheck.report.outcomes import OUTCOME_NAMES, outcome_change, outcome_name
 from loracheck.report.tries import MEANINGS, MOST_MARKS, Mark, differs, lost_tries, marks
 from loracheck.results import CaseReport, FileRecord, ProbeReport, Report, Verdict
 from loracheck.text import counted, cut, visible, visible_lines
@@ -92,7 +93,7 @@ def _rows_table(rows: Iterable[Row], subject: str, title: str = "", limit: str =
     lines = [f"|{title} | base | {subject} | change |{limit} | |", "| --- | ---: | ---: | ---: | --- | --- |"]
     for row in rows:
         kept = "" if row.kept is None else "kept" if row.kept else "**missed**"
-        cells = [*map(prose, (row.name, row.base, row.adapter, row.change, row.limit)), kept]
+        cells = [*map(prose, (row.name, row.base, row.adapter, row.change, row.limit_and_note)), kept]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -101,8 +102,10 @@ def _matrix(content: Content) -> str:
     transitions = content.transitions
     assert transitions is not None
     columns = transitions.columns
-    lines = [f"| {content.matrix_corner} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
-    lines += [f"| {before} | {' | '.join(str(many or '') for many in counts)} |" for before, counts in transitions.rows]
+    names = " | ".join(OUTCOME_NAMES[column] for column in columns)
+    lines = [f"| {content.matrix_corner} | {names} |", f"| --- |{' ---: |' * len(columns)}"]
+    for before, counts in transitions.rows:
+        lines.append(f"| {OUTCOME_NAMES[before]} | {' | '.join(str(many or '') for many in counts)} |")
     return "\n".join(lines)
 
 
@@ -135,7 +138,7 @@ def _cases(probe: ProbeReport) -> Iterator[tuple[str, str]]:
     else:
         yield "paragraph", f"**{len(broken)} of {len(probe.cases)} cases broke**{_first(broken)}:"
     for case in broken[:EXAMPLES]:
-        yield "case", _case(case, subject, f"{case.base.outcome} to {case.ft.outcome}")
+        yield "case", _case(case, subject, outcome_change(case))
     # The first call decides, so a case may have lost a later one and not have broken.
     lost = [case for case in probe.cases if lost_a_call(case) and not case.broke]
     if lost:
@@ -155,8 +158,8 @@ def _case(case: CaseReport, subject: str, what: str) -> str:
         f"<details><summary>{code(case.id)}: {what}</summary>\n\n"
         f"{code(cut(case.prompt, 300))}\n\n"
         f"{_calls_table(case, subject, calls) if calls else ''}"
-        f"base, {case.base.outcome}:\n{fenced(case.base.text)}\n"
-        f"{subject}, {case.ft.outcome}:\n{fenced(case.ft.text)}\n\n"
+        f"base, {outcome_name(case, case.base)}:\n{fenced(case.base.text)}\n"
+        f"{subject}, {outcome_name(case, case.ft)}:\n{fenced(case.ft.text)}\n\n"
         "</details>"
     )
 

@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 from rich.console import Console
 from rich.text import Text
 
+from loracheck.report.console import COLOURS, plain_console, plain_table
 from loracheck.report.diff import Diff, Match, ProbeDiff
 from loracheck.report.diff.probe import SharedFigures
 from loracheck.report.json import json_text
-from loracheck.report.terminal import COLOURS, plain_console, plain_table
+from loracheck.report.outcomes import outcome_name
 from loracheck.results import ProbeReport
 from loracheck.scoring import Evidence
 from loracheck.scoring.evidence import BothRates
@@ -57,7 +58,7 @@ def figures(probe: ProbeDiff) -> Iterator[Row]:
     if isinstance(a.evidence, Evidence) and isinstance(b.evidence, Evidence):
         yield from _shared_figures(probe)
         z_change = signed(_change(a.z_score, b.z_score))
-        yield f"z against nulls{of_all}", signed(a.z_score), signed(b.z_score), z_change
+        yield f"z above null adapters{of_all}", signed(a.z_score), signed(b.z_score), z_change
     yield f"score{of_all}", _score(a.score), _score(b.score), signed(_change(a.score, b.score), 2)
 
 
@@ -118,8 +119,9 @@ def _print_flips(label: str, flips: Sequence[Match], console: Console, examples:
     width = console.width
     for match in flips[:examples]:
         lines = [f"  {visible(f'{match.a.id}: {match.a.prompt}'[:width])}"]
-        for side, answer in (("A", match.a.ft), ("B", match.b.ft)):
-            lines.append(f"    {side} {answer.outcome:<13} {visible(answer.text.strip()[:width]) or '(empty)'}")
+        for side, case in (("A", match.a), ("B", match.b)):
+            name = outcome_name(case, case.ft)
+            lines.append(f"    {side} {name:<15} {visible(case.ft.text.strip()[:width]) or '(empty)'}")
         for line in lines:
             console.print(Text(line), no_wrap=True, overflow="ellipsis")
     if len(flips) > examples:

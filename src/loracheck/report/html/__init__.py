@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from loracheck.probes import tries_words
-from loracheck.report.content import content_of, together
+from loracheck.report.content import content_of, side_notes, to_act_on, together
 from loracheck.report.diff import Diff
 from loracheck.report.diff.show import figures, judged_again_notes, verdict_in_words
-from loracheck.report.html.cases import OUTCOME_NAMES, CaseView, case_table, choices, example
+from loracheck.report.html.cases import CaseView, case_table, choices, example
 from loracheck.report.html.parts import compare, page
 from loracheck.report.html.plots import changes, measures, null_dots
+from loracheck.report.outcomes import OUTCOME_NAMES, outcome_name
 from loracheck.report.tries import MEANINGS, MOST_MARKS, lost_tries
 from loracheck.results import NullAdapterEvidence, ProbeReport, Report
 from loracheck.scoring import Evidence
@@ -34,9 +35,11 @@ def render(report: Report) -> str:
         base=base,
         subject=next((probe.comparison.subject for probe in report.judged), "adapter"),
         together=together(report),
-        probes=[_probe_view(probe, place) for place, probe in enumerate(report.judged, 1)],
+        to_act_on=to_act_on(report.warnings, [report]),
+        probes=[_probe_view(probe, place, report) for place, probe in enumerate(report.judged, 1)],
         provenance=_provenance(report),
         outcome_names=OUTCOME_NAMES,
+        outcome_name=outcome_name,
         mark_names=MEANINGS,
         most_marks=MOST_MARKS,
     )
@@ -55,16 +58,19 @@ def to_html(diff: Diff, a: str = "A", b: str = "B") -> str:
         letters=_LETTERS,
         most=MOST_FLIPS,
         outcome_names=OUTCOME_NAMES,
+        outcome_name=outcome_name,
     )
 
 
-def _probe_view(probe: ProbeReport, number: int) -> dict[str, Any]:
+def _probe_view(probe: ProbeReport, number: int, report: Report) -> dict[str, Any]:
     """One probe as the page shows it."""
+    notes = side_notes(probe)
     table = case_table(probe.cases)
     return {
         "probe": probe,
         "number": number,
         "content": content_of(probe),
+        "side_notes": [f"{notes[warning]}." for warning in report.warnings if warning in notes],
         "example": example(probe),
         "table": table,
         "choices": choices(table, probe.comparison.subject),
@@ -112,7 +118,9 @@ def _provenance(report: Report) -> dict[str, list[tuple[str, str]]]:
     groups["timing"] = report.timing
     for probe in report.probes:
         if isinstance(probe.evidence, NullAdapterEvidence):
-            groups[f"null adapters {probe.name}"] = probe.evidence.model_dump(exclude_defaults=True)
+            made = probe.evidence.model_dump(exclude_defaults=True)
+            names = {"valid_by_rank": "valid_calls_by_rank"}
+            groups[f"null adapters {probe.name}"] = {names.get(name, name): value for name, value in made.items()}
     return {title.replace("_", " "): list(_lines(value)) for title, value in groups.items()}
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from loracheck.report.calls import CallLine, call_lines, expected_call, lost_a_call, whole_answer
+from loracheck.report.content import broken_example
 from loracheck.report.html.parts import Span, compare
+from loracheck.report.outcomes import NOT_ASKED_FOR, OUTCOME_NAMES, outcome_name
 from loracheck.report.tries import Mark, differs, marks
-from loracheck.results import CaseReport, ProbeReport
-from loracheck.scoring import Outcome
+from loracheck.results import CaseReport, ProbeReport, ViewAnswer
 from loracheck.scoring.evidence import Subject
 from loracheck.scoring.several import ExpectedCall
 
@@ -23,15 +24,6 @@ FATES: dict[Fate, str] = {
     "mended": "mended by the {subject}",
     "wrong": "wrong in both",
     "right": "right in both",
-}
-
-OUTCOME_NAMES: dict[Outcome, str] = {
-    "valid": "valid call",
-    "wrong_tool": "wrong tool",
-    "bad_arguments": "bad arguments",
-    "malformed": "broken JSON",
-    "truncated": "cut off",
-    "no_call": "no call",
 }
 
 # All texts of the page together stay a few megabytes, however many cases there are.
@@ -65,18 +57,8 @@ def case_table(cases: Sequence[CaseReport]) -> list[CaseView]:
 
 
 def example(probe: ProbeReport) -> CaseView | None:
-    """The case that shows best what broke: of the most frequent kind, and short."""
-    broken = probe.broken
-    if not broken:
-        return None
-    ((kind, _),) = Counter((case.expect, case.ft.outcome) for case in broken).most_common(1)
-    alike = [case for case in broken if (case.expect, case.ft.outcome) == kind]
-    return _case_view(min(alike, key=_plainness), _EXAMPLE_CHARACTERS)
-
-
-def _plainness(case: CaseReport) -> tuple[bool, int]:
-    """A base that is right in its arguments too goes before, then the shorter case."""
-    return case.base.arguments_correct is False, len(case.prompt) + len(case.base.text) + len(case.ft.text)
+    broken = broken_example(probe)
+    return _case_view(broken, _EXAMPLE_CHARACTERS) if broken else None
 
 
 def _case_view(case: CaseReport, letters: int) -> CaseView:
@@ -127,14 +109,19 @@ def _kinds(case: CaseReport) -> Iterable[str]:
     else:
         # Only these are in the table of outcomes, whose numbers must be those of the filter.
         yield f"{case.base.outcome}-{case.ft.outcome}"
-    yield f"base-{case.base.outcome}"
-    yield f"adapter-{case.ft.outcome}"
+    yield f"base-{_outcome_kind(case, case.base)}"
+    yield f"adapter-{_outcome_kind(case, case.ft)}"
+
+
+def _outcome_kind(case: CaseReport, answer: ViewAnswer) -> str:
+    return "not-asked-for" if outcome_name(case, answer) == NOT_ASKED_FOR else answer.outcome
 
 
 def choices(table: Sequence[CaseView], subject: Subject = "adapter") -> dict[str, list[tuple[str, str, int]]]:
     """The lines of the filter by group: kind, label and count; only those that find something."""
     counts = Counter(kind for view in table for kind in view.kinds.split())
     names = OUTCOME_NAMES.items()
+    of_one_view = [*names, ("not-asked-for", NOT_ASKED_FOR)]
     groups: dict[str, dict[str, str]] = {
         f"What the {subject} did": {
             **{str(fate): label.format(subject=subject) for fate, label in FATES.items()},
@@ -145,8 +132,8 @@ def choices(table: Sequence[CaseView], subject: Subject = "adapter") -> dict[str
             "abstain": "no call expected",
         },
         f"Base → {subject}": {f"{was}-{is_now}": f"{old} → {new}" for was, old in names for is_now, new in names},
-        subject.capitalize(): {f"adapter-{outcome}": name for outcome, name in names},
-        "Base": {f"base-{outcome}": name for outcome, name in names},
+        subject.capitalize(): {f"adapter-{outcome}": name for outcome, name in of_one_view},
+        "Base": {f"base-{outcome}": name for outcome, name in of_one_view},
     }
     return {
         group: lines

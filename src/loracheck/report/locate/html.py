@@ -9,9 +9,9 @@ from typing import Any
 
 from loracheck.locating.grid import Part
 from loracheck.locating.located import Located
-from loracheck.report.html.cases import OUTCOME_NAMES
 from loracheck.report.html.parts import compare, page
 from loracheck.report.locate import words
+from loracheck.report.outcomes import outcome_name
 from loracheck.results import CaseReport
 from loracheck.text import percent
 
@@ -66,7 +66,7 @@ def render(located: Located) -> str:
         pairs=[(was, is_now, _marked(was, is_now)) for was, is_now in words.with_and_without(located)[:_MOST_CASES]],
         effort=list(words.effort(located)),
         letters=_LETTERS,
-        outcome_names=OUTCOME_NAMES,
+        outcome_name=outcome_name,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from loracheck.locating.located import Located
 from loracheck.report.locate import words
 from loracheck.report.markdown import EXAMPLES, LIMIT, code, fenced, prose
+from loracheck.report.outcomes import outcome_name
 from loracheck.text import cut, percent
 
 
@@ -65,9 +66,11 @@ def _cases(located: Located) -> Iterator[str]:
     more = f"; the first {EXAMPLES}" if len(pairs) > EXAMPLES else ""
     yield f"**{len(pairs)} broken cases**, as the adapter answers them and mended{more}:"
     for was, is_now in pairs[:EXAMPLES]:
-        after = "" if is_now is None else f"mended, {is_now.ft.outcome}:\n{fenced(is_now.ft.text)}\n"
-        move = was.ft.outcome if is_now is None else f"{was.ft.outcome} to {is_now.ft.outcome}"
+        name = outcome_name(was, was.ft)
+        mended = None if is_now is None else outcome_name(is_now, is_now.ft)
+        after = "" if is_now is None else f"mended, {mended}:\n{fenced(is_now.ft.text)}\n"
+        move = name if mended is None else f"{name} to {mended}"
         yield (
             f"<details><summary>{code(was.id)}: {move}</summary>\n\n{code(cut(was.prompt, 300))}\n\n"
-            f"adapter, {was.ft.outcome}:\n{fenced(was.ft.text)}\n{after}\n</details>"
+            f"adapter, {name}:\n{fenced(was.ft.text)}\n{after}\n</details>"
         )

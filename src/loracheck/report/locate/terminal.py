@@ -6,8 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 from loracheck.locating.located import Located
+from loracheck.report.console import COLOURS, plain_console, plain_table
+from loracheck.report.content import to_act_on
 from loracheck.report.locate import words
-from loracheck.report.terminal import COLOURS, plain_console, plain_table
+from loracheck.report.outcomes import outcome_name
 from loracheck.text import percent, visible
 
 
@@ -30,7 +32,7 @@ def show_located(
         _print_cases(located, console, examples)
         for sentence in words.effort(located):
             console.print(Text(visible(sentence)))
-    for warning in located.report.warnings:
+    for warning in to_act_on(located.report.warnings, [located.report]):
         console.print(Text(f"Warning: {visible(warning)}", "yellow"))
     if written := words.writing(located):
         console.print(Text(visible(written), "bold"))
@@ -73,7 +75,7 @@ def _print_cases(located: Located, console: Console, examples: int) -> None:
             if case is None:
                 continue
             line = Text(f"    {label:<7} ")
-            line.append(f"{case.ft.outcome:<13} ", "green" if case.is_right(case.ft) else "red")
+            line.append(f"{outcome_name(case, case.ft):<15} ", "green" if case.is_right(case.ft) else "red")
             lines.append(line.append(visible(case.ft.text.strip()[:width]) or "(empty)"))
         for line in lines:
             console.print(line, no_wrap=True, overflow="ellipsis")

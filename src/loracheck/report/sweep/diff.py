@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from loracheck.errors import ReportError
+from loracheck.report.console import COLOURS, plain_console, plain_table
 from loracheck.report.diff import Diff, diff
 from loracheck.report.html.parts import page
 from loracheck.report.json import json_text
-from loracheck.report.terminal import COLOURS, plain_console, plain_table
 from loracheck.sweeping.results import Sweep, SweepCell
 from loracheck.text import counted, percent, visible
 

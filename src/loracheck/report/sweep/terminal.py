@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from loracheck.report.console import COLOURS, plain_console
+from loracheck.report.content import to_act_on
 from loracheck.report.sweep.table import FIGURES, columns, headline, lines, troubles
-from loracheck.report.terminal import COLOURS, plain_console
 from loracheck.sweeping.results import Sweep
 from loracheck.text import visible
 
@@ -28,7 +29,8 @@ def show_sweep(sweep: Sweep, console: Console | None = None, *, color: bool | No
     for trouble in told:
         word = Text(trouble.verdict.upper(), COLOURS[trouble.verdict])
         console.print(word.append(visible(f"  {trouble.names}: {trouble.reason}"), "not bold default"))
-    for warning in sweep.warnings:
+    reports = [cell.report for cell in sweep.cells if cell.report]
+    for warning in to_act_on(sweep.warnings, reports):
         console.print(Text(f"Warning: {visible(warning)}", "yellow"))
 
 
