@@ -8,7 +8,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install model model-qwen demo test unit pythons package lint format bench docs torture clean
+.PHONY: help install model model-qwen demo test unit pythons package lint format bench docs picture torture clean
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,9 @@ bench: install model  ## measure speed and memory, docs/benchmark.md (50 minutes
 
 docs: install  ## write the generated parts of docs/ anew
 	$(BIN)/python docs/generate.py
+
+picture: install model  ## make the picture of a report that the README shows, docs/images/report.png (needs Chromium)
+	$(BIN)/python docs/picture.py
 
 torture: install model  ## damaged files, full disks, kills, crowds, thousands of cases, slow tests (up to an hour)
 	PYTHONPATH=tests $(BIN)/python -m torture

@@ -103,11 +103,10 @@ def test_the_index_links_to_every_page() -> None:
     assert {page.name for page in DOCS.glob("*.md")} - {"README.md"} == set(links(DOCS / "README.md"))
 
 
-def test_what_the_page_on_the_verdict_shows_is_what_the_readme_shows() -> None:
-    shown = re.findall(r"```text\n(.*?)```", text(DOCS / "verdict.md"), re.DOTALL)
-    assert shown
-    for block in shown:
-        assert block in text(ROOT / "README.md")
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "verdict.md"], ids=["README", "verdict"])
+def test_what_a_page_shows_of_the_demo_is_in_the_recorded_run(page: Path) -> None:
+    (shown,) = re.findall(r"```text\n(.*?)```", text(page), re.DOTALL)
+    assert shown in text(DOCS / "demo.md")
 
 
 def test_the_engine_on_the_page_about_ci_answers_instead_of_llama_cpp(

@@ -16,6 +16,7 @@ from loracheck import api
 from loracheck.cli.check import EXIT_CODES
 from loracheck.cli.main import INTERRUPTED, cli, run
 from loracheck.errors import InputError, NoEffectError
+from loracheck.fetch import cached_models
 from models.peft_factory import lora, write_peft
 from real import BASE, TOOLCALLER, needs_base
 from suite_factory import answering, write_files
@@ -44,6 +45,20 @@ def commands(program: str) -> list[str]:
 @pytest.mark.parametrize("command", commands("make"))
 def test_make_knows_the_target(command: str) -> None:
     assert subprocess.run([*shlex.split(command), "--dry-run"], cwd=ROOT, capture_output=True).returncode == 0
+
+
+def test_the_question_is_the_first_line_and_the_picture_is_small() -> None:
+    assert README.startswith("# Does this LoRA adapter still call tools the way its base does?\n")
+    (picture,) = re.findall(r"!\[[^]]+\]\((\S+)\)", README)
+    assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
+    assert (ROOT / picture).stat().st_size < 200_000
+
+
+def test_the_first_screen_shows_a_fail_in_15_lines() -> None:
+    (shown,) = blocks("text")
+    assert shown.startswith("FAIL  ")
+    assert len(shown.splitlines()) <= 15
+    assert README.index(shown) < README.index("\n## ")
 
 
 def test_every_command_is_listed() -> None:
@@ -84,14 +99,40 @@ def test_the_python_runs_without_a_model(
     assert Path("out.html").is_file()
 
 
+@pytest.fixture
+def demo_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With the model in it, so that the demo finds it, and the answers that other tests got."""
+    monkeypatch.setenv("LORACHECK_CACHE", str(shared_cache))
+    model = cached_models() / BASE.name
+    model.parent.mkdir(exist_ok=True)
+    if not model.is_file():
+        model.symlink_to(BASE)
+    return shared_cache
+
+
+def masked(text: str) -> str:
+    """With one figure as wide as another: other machines round differently."""
+    lines = (re.sub(r"[+-]?\d+(?:[.,]\d+)*", "0", line) for line in text.splitlines())
+    return "\n".join(" ".join(line.split()) for line in lines)
+
+
 @pytest.mark.engine
 @pytest.mark.usefixtures("brief_answers")
 @needs_base
+@pytest.mark.usefixtures("demo_cache")
+def test_the_recorded_run_is_what_the_demo_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    (recorded,) = re.findall(r"```text\n(.*?)```", (ROOT / "docs" / "demo.md").read_text("utf-8"), re.DOTALL)
+    assert run(["demo", "--quiet"]) == 0
+    assert masked(capfd.readouterr().out) == masked(recorded)
+
+
+@pytest.mark.engine
+@needs_base
+@pytest.mark.usefixtures("demo_cache")
 def test_the_commands_and_the_python_run_in_the_order_of_the_page(
-    tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LORACHECK_CACHE", str(shared_cache))
     Path("model.gguf").symlink_to(BASE)
     shutil.copy(TOOLCALLER, "mine.gguf")
     Path("my.jsonl").write_text(blocks("json")[0], encoding="utf-8")
