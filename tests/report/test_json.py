@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TOP = {
     "schema_version", "loracheck_version", "verdict", "score", "probes", "provenance", "timing", "warnings",
-    "judged_with", "holm_p",
+    "judged_with", "holm_p", "redacted",
 }  # fmt: skip
 
 
