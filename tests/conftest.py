@@ -11,6 +11,10 @@ import hypothesis
 import pytest
 
 import real
+from loracheck.cases import load
+from loracheck.cases.suite import Defaults
+from loracheck.engine.child import ChildEngine
+from loracheck.plan import engine_settings
 from suite_factory import Files, write_files
 
 if TYPE_CHECKING:
@@ -65,10 +69,24 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("shared-cache")
 
 
+@pytest.fixture(scope="session")
+def shared_engine() -> Iterator[ChildEngine]:
+    """llama.cpp as a check opens it, for tests that need none of their own. The last model asked stays loaded."""
+    engine = ChildEngine(engine_settings(Defaults()))
+    yield engine
+    engine.close()
+
+
 @pytest.fixture
 def brief_answers() -> Iterator[None]:
     with real.brief_answers():
         yield
+
+
+@pytest.fixture
+def small_packs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three cases of every pack, for commands that name one."""
+    monkeypatch.setattr(load, "load_pack", lambda name, whole=load.load_pack: whole(name)[-3:])
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import pytest
 from loracheck.checking import check
 from loracheck.cli.main import run
 from loracheck.demo import ADAPTERS, MODELS, adapter_file, adapters_on
+from loracheck.engine.child import ChildEngine
 from loracheck.report.json import render
 from loracheck.results import ProbeReport, Report
 from loracheck.store import FILE_NAME, Store
@@ -23,14 +24,14 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def reports(shared_cache: Path) -> dict[str, Report]:
+def reports(shared_cache: Path, shared_engine: ChildEngine) -> dict[str, Report]:
     """All three, sharing one store as `loracheck demo` does."""
     found = {}
     with brief_answers(), Store(shared_cache / FILE_NAME) as store:
         for adapter in adapters_on("smollm2"):
             suite = adapter.suite(BASE)
             [entry] = suite.judged
-            found[adapter.name] = check(suite.with_cases(entry.asks[:SUBSET]), store=store)
+            found[adapter.name] = check(suite.with_cases(entry.asks[:SUBSET]), engine=shared_engine, store=store)
     return found
 
 

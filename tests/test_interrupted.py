@@ -22,14 +22,16 @@ pytestmark = needs_model
 CASES = 5
 
 
-def command(folder: Path, report: str, *options: str) -> list[str]:
+def short_cases(folder: Path, count: int) -> Path:
+    """Which are read and answered in no time."""
     cases = folder / "cases.jsonl"
-    cases.write_text(
-        "".join(
-            json.dumps({"prompt": f"Tell me a word of {n} letters.", "tool_spec": {"name": "say"}}) + "\n"
-            for n in range(CASES)
-        )
-    )
+    prompts = (f"Tell me a word of {number} letters." for number in range(count))
+    cases.write_text("".join(json.dumps({"prompt": prompt, "tool_spec": {"name": "say"}}) + "\n" for prompt in prompts))
+    return cases
+
+
+def command(folder: Path, report: str, *options: str) -> list[str]:
+    cases = short_cases(folder, CASES)
     files = ["--base", str(BASE), "--adapter", str(TOOLCALLER), "--cases", str(cases), "--json", str(folder / report)]
     return [sys.executable, "-m", "loracheck", "check", *files, "--no-null", "--max-new-tokens", "16", *options]
 

@@ -10,7 +10,7 @@ import pytest
 from loracheck.cases.load import load_pack
 from loracheck.checking import check
 from loracheck.demo import adapter_file, adapters_on
-from loracheck.engine import AdapterUse, Settings, View
+from loracheck.engine import AdapterUse, View
 from loracheck.models.lora import read_lora
 from loracheck.models.null import write_null
 from loracheck.models.peft import convert
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loracheck.cases.suite import Suite
+    from loracheck.engine.child import ChildEngine
     from loracheck.results import ProbeReport, Report
 
 pytestmark = needs_qwen
@@ -32,13 +33,13 @@ SUBSET = 4
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Suite], Report]:
+def run(tmp_path_factory: pytest.TempPathFactory, shared_engine: ChildEngine) -> Callable[[Suite], Report]:
     """One store for all of them: the base is asked each case but once."""
     folder = tmp_path_factory.mktemp("qwen")
 
     def run(suite: Suite) -> Report:
         with Store(folder / FILE_NAME) as store:
-            return check(suite, store=store)
+            return check(suite, engine=shared_engine, store=store)
 
     return run
 
@@ -56,13 +57,13 @@ def judged(report: Report) -> ProbeReport:
 def test_an_adapter_too_weak_to_change_anything_passes_with_no_option_given(
     run: Callable[[Suite], Report], qwen_model: Path, tmp_path: Path
 ) -> None:
-    cases = load_pack("smoke")[:5]
+    cases = load_pack("smoke")[7:11]
     report = run(build_suite(base=qwen_model, adapter=noise(tmp_path / "tiny.gguf", 0.005), cases=cases))
     probe = judged(report)
     assert (report.verdict, probe.base_value, probe.ft_value) == ("pass", 1.0, 1.0)
     use = probe.comparison.dialect
     assert use is not None
-    assert (use.name, use.spoken, use.base_counts, use.ft_counts) == ("hermes", "json", {"json": 5}, {"json": 5})
+    assert (use.name, use.spoken, use.base_counts, use.ft_counts) == ("hermes", "json", {"json": 4}, {"json": 4})
     assert any("sees no calls" in warning for warning in report.warnings)
     assert probe.comparison.paired.validity
     assert probe.comparison.paired.validity.mcnemar_p == 1
@@ -111,11 +112,9 @@ def test_a_harmless_adapter_abstains_where_its_base_does(
     assert abstention.base == abstention.ft
 
 
-def test_a_peft_folder_becomes_the_very_adapter(qwen_model: Path, tmp_path: Path) -> None:
+def test_a_peft_folder_becomes_the_very_adapter(shared_engine: ChildEngine, qwen_model: Path, tmp_path: Path) -> None:
     """For this architecture, too: nothing is permuted, and llama.cpp takes it."""
     from gguf import GGUFReader
-
-    from loracheck.engine.llama import LlamaEngine
 
     def tensors_of(path: Path) -> dict[str, np.ndarray]:
         return {tensor.name: np.array(tensor.data, np.float32) for tensor in GGUFReader(path).tensors}
@@ -135,10 +134,9 @@ def test_a_peft_folder_becomes_the_very_adapter(qwen_model: Path, tmp_path: Path
     ours, theirs = tensors_of(converted), tensors_of(original)
     assert ours.keys() == theirs.keys()
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
-    with LlamaEngine(Settings(n_ctx=512)) as engine:
-        with_it, bare = (
-            engine.fingerprint(View("adapter", qwen_model, stack), "Call the tool search_web.")
-            for stack in ((AdapterUse(converted),), ())
-        )
+    with_it, bare = (
+        shared_engine.fingerprint(View("adapter", qwen_model, stack), "Call the tool search_web.")
+        for stack in ((AdapterUse(converted),), ())
+    )
     assert with_it.finite
     assert with_it != bare

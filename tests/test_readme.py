@@ -117,7 +117,7 @@ def masked(text: str) -> str:
 
 
 @pytest.mark.engine
-@pytest.mark.usefixtures("brief_answers")
+@pytest.mark.usefixtures("brief_answers", "small_packs")
 @needs_base
 @pytest.mark.usefixtures("demo_cache")
 def test_the_recorded_run_is_what_the_demo_prints(capfd: pytest.CaptureFixture[str]) -> None:

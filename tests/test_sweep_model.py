@@ -17,7 +17,7 @@ from loracheck.cases.load import load_pack
 from loracheck.demo import adapter_file
 from loracheck.engine import AdapterUse, NullAdapter, Settings, View
 from real import BASE, TOOLCALLER, demo_prompts, needs_model
-from test_interrupted import kept, stop_halfway
+from test_interrupted import kept, short_cases, stop_halfway
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +28,7 @@ pytestmark = needs_model
 
 RENAMER = adapter_file("renamer")
 CASES = load_pack("demo")[::4]
+ASKED = 4
 
 
 def sweep(**axes: Any) -> Sweep:
@@ -59,7 +60,9 @@ def poisoned(path: Path) -> Path:
 
 
 def test_a_poisoned_adapter_is_one_error_cell(tmp_path: Path) -> None:
-    found = sweep(adapter=[RENAMER, poisoned(tmp_path / "poisoned.gguf")], scale=0.25, cases=CASES[:2])
+    found = sweep(
+        adapter=[RENAMER, poisoned(tmp_path / "poisoned.gguf")], scale=0.25, cases=CASES[:1], max_new_tokens=8
+    )
     assert [cell.verdict == "error" for cell in found.cells] == [False, True]
     assert "the adapter view computes numbers that are not finite; NaN or infinity in blk." in str(
         found.cells[1].reason
@@ -67,16 +70,9 @@ def test_a_poisoned_adapter_is_one_error_cell(tmp_path: Path) -> None:
 
 
 def command(folder: Path, output: str, *options: str) -> list[str]:
-    cases = folder / "cases.jsonl"
-    cases.write_text(
-        "".join(
-            json.dumps({"prompt": f"Tell me a word of {n} letters.", "tool_spec": {"name": "say"}}) + "\n"
-            for n in range(5)
-        )
-    )
-    files = ["--base", str(BASE), "--adapter", str(RENAMER), "--cases", str(cases), "--json", str(folder / output)]
-    axes = ["--scale", "0.5", "--scale", "1"]
-    return [sys.executable, "-m", "loracheck", "sweep", *files, *axes, "--no-null", "--max-new-tokens", "16", *options]
+    files = ["--base", str(BASE), "--adapter", str(RENAMER), "--cases", str(short_cases(folder, ASKED))]
+    axes = ["--scale", "0.5", "--scale", "1", "--json", str(folder / output)]
+    return [sys.executable, "-m", "loracheck", "sweep", *files, *axes, "--no-null", "--max-new-tokens", "8", *options]
 
 
 def without_timing(path: Path) -> dict[str, Any]:
@@ -104,8 +100,8 @@ def test_a_stopped_sweep_goes_on_and_asks_nothing_twice(
     assert subprocess.run(command(tmp_path, "resumed.json"), capture_output=True).returncode in (0, 1)
     assert without_timing(tmp_path / "resumed.json") == in_one_go
     computed = json.loads((tmp_path / "resumed.json").read_text())["timing"]["answers_computed"]
-    # Five cases for the base and for each of the two scales.
-    assert computed == 15 - answered
+    # All cases for the base and for each of the two scales.
+    assert computed == 3 * ASKED - answered
 
 
 def test_adapters_that_made_room_are_loaded_again_and_compute_the_same() -> None:
@@ -124,14 +120,12 @@ def test_adapters_that_made_room_are_loaded_again_and_compute_the_same() -> None
 # On a cluster
 
 
-def two_by_two(folder: Path, name: str, *options: str) -> list[str]:
-    """Two adapters at two scales, with one thread, so that one worker computes what this process would."""
-    cases = folder / "two.jsonl"
-    cases.write_text("".join(case.model_dump_json(exclude_unset=True) + "\n" for case in CASES[:2]))
+def two_cells(folder: Path, name: str, *options: str) -> list[str]:
+    """One for each worker, with one thread, so that one worker computes what this process would."""
     # On toolcaller the null adapters, too, make a call and are done.
-    models = ["--base", str(BASE), "--base-adapter", str(TOOLCALLER)]
-    axes = ["--adapter", str(RENAMER), "--adapter", str(adapter_file("chatty")), "--scale", "0.5", "--scale", "1"]
-    settings = ["--cases", str(cases), "--null-runs", "1", "--max-new-tokens", "16", "--threads", "1", "--no-cache"]
+    models = ["--base", str(BASE), "--base-adapter", str(TOOLCALLER), "--adapter", str(RENAMER)]
+    axes = ["--scale", "0.5", "--scale", "1", "--cases", str(short_cases(folder, 2))]
+    settings = ["--null-runs", "1", "--max-new-tokens", "16", "--threads", "1", "--no-cache"]
     out = ["--json", str(folder / name)]
     return [sys.executable, "-m", "loracheck", "sweep", *models, *axes, *settings, *out, *options]
 
@@ -147,7 +141,7 @@ def without_machines(path: Path) -> dict[str, Any]:
 def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The sweep as this machine alone does it."""
     folder = tmp_path_factory.mktemp("here")
-    done = subprocess.run(two_by_two(folder, "here.json"), capture_output=True, text=True)
+    done = subprocess.run(two_cells(folder, "here.json"), capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     return without_machines(folder / "here.json")
 
@@ -160,7 +154,7 @@ def child_processes(process: int) -> dict[int, list[str]]:
 
 def test_two_workers_give_the_same_report_but_for_timing(here: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    done = subprocess.run(two_by_two(tmp_path, "there.json", "--workers", "2"), capture_output=True, text=True)
+    done = subprocess.run(two_cells(tmp_path, "there.json", "--workers", "2"), capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     assert "2 workers on " in done.stderr
     assert without_machines(tmp_path / "there.json") == here
@@ -169,7 +163,7 @@ def test_two_workers_give_the_same_report_but_for_timing(here: dict[str, Any], t
 @pytest.mark.slow
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(here: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    command = two_by_two(tmp_path, "killed.json", "--workers", "2")
+    command = two_cells(tmp_path, "killed.json", "--workers", "2")
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
         killed = None
         while run.poll() is None and killed is None:
