@@ -206,7 +206,7 @@ Path("suite.yaml").write_text(
 report = check(build_suite("suite.yaml"), engine=answering())
 save(report, Path("out.json"))
 assert FORMS["short"].render(read_report(Path("out.json"))) == "warn in 2 probes"
-for shown in (as_text(report), FORMS["markdown"].render(report), FORMS["html"].render(report)):
+for shown in (as_text(report, verbose=True), FORMS["markdown"].render(report), FORMS["html"].render(report)):
     assert "threshold" in shown and "0.25" in shown and "It always warns." in shown, shown
 print("all at work")
 """

@@ -143,5 +143,5 @@ def test_the_exit_codes_are_those_of_the_code() -> None:
 
 def test_everything_that_can_be_failed_on_is_explained() -> None:
     (option,) = (param for param in cli.commands["check"].params if param.name == "fail_on")
-    for choice in option.type.choices:
+    for choice in option.type.names:
         assert f"`--fail-on {choice}`" in PAGE

@@ -28,7 +28,7 @@ Adapters: TypeAlias = "AnyPath | AdapterEntry | Sequence[AnyPath | AdapterEntry]
 Tools: TypeAlias = "AnyPath | Sequence[Tool | Mapping[str, Any]]"
 
 MISSING = "give a suite file, or both a base model and an adapter, a candidate, or a type to quantize to"
-_BOTH = "a candidate and quantize exclude each other: the quantized base is the candidate"
+_BOTH = "a candidate and quantize exclude each other, as the quantized base is the candidate; give one of them"
 
 
 def load_suite(path: AnyPath, tools: tuple[Tool, ...] = ()) -> Suite:

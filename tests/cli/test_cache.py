@@ -166,7 +166,7 @@ def test_a_store_that_fails_is_told_and_does_not_change_the_exit_code(
     check: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_path().mkdir()
-    assert run(check, answering()) == 0
+    assert run([*check, "-v"], answering()) == 0
     assert "Warning: " in (out := " ".join(capsys.readouterr().out.split()))
     assert "the store is off for this run" in out
 

@@ -39,7 +39,7 @@ def test_a_pass_ends_with_0_and_the_result_on_standard_output(
     use_engine(answering())
     done = loracheck("check", suite_file)
     assert done.code == 0
-    assert done.out.startswith("PASS  tools  score ")
+    assert done.out.startswith("PASS  tools  may be chance\n")
     loading, ahead, *views = done.err.splitlines()
     assert (loading, ahead.split(", about")[0]) == ("loading", "5 views, 2 cases: 10 answers to compute")
     assert [line.split(",")[0] for line in views] == [
@@ -209,7 +209,7 @@ def test_what_a_template_does_not_take_ends_with_2_and_one_line(
 def test_no_null_asks_no_null_adapters(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
     engine = answering()
     use_engine(engine)
-    done = loracheck("check", "-q", "--no-null", suite_file)
+    done = loracheck("check", "-q", "-v", "--no-null", suite_file)
     assert done.code == 0
     assert {view for view, _ in engine.asked} == {"base", "adapter"}
     assert "no null_adapter probe" in " ".join(done.out.split())
@@ -289,7 +289,7 @@ def test_tries_are_asked_for_by_options_and_repeated_from_the_report(
     use_engine(FakeEngine(reply))
     out = tmp_path / "out.json"
     options = ("--trials", "3", "--temperature", "0.7", "--top-k", "40", "--seed", "5")
-    done = loracheck("check", "-q", suite_file, *options, "--json", out)
+    done = loracheck("check", "-q", "-v", suite_file, *options, "--json", out)
     assert done.code == 0
     assert "3 tries at each of" in done.out
     report = json.loads(out.read_bytes())

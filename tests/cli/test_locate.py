@@ -134,7 +134,7 @@ def test_every_setting_of_a_check_is_taken(loracheck: Any) -> None:
     from loracheck.cli.locate import locate
 
     only_of_check = {
-        "like", "only_plan", "fail_on", "verbose", "junit_file", "candidate", "quantize", "template", "drift", "flips",
-        "trials", "temperature", "top_p", "min_p", "top_k",
+        "like", "only_plan", "fail_on", "verbose", "junit_file", "badge_file", "candidate", "quantize", "template",
+        "drift", "flips", "trials", "temperature", "top_p", "min_p", "top_k",
     }  # fmt: skip
     assert {option.name for option in check.params} - {option.name for option in locate.params} == only_of_check

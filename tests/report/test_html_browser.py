@@ -208,7 +208,7 @@ def test_the_page_of_a_diff_fits_a_phone_and_can_be_read(browser: Chromium, load
     browser.run("for (const part of document.querySelectorAll('details')) part.open = true")
     assert browser.run("document.documentElement.scrollWidth") == 320
     assert browser.run(FAINT) == []
-    assert browser.run("document.querySelector('.badge').textContent") == "✓valid call"
+    assert browser.run("document.querySelector('.badge').textContent") == "✓right tool"
     # Numbers and their units stay on one line.
     assert (
         browser.run("Math.max(...[...document.querySelectorAll('td')].map(cell => LINES))".replace("LINES", LINES)) == 1

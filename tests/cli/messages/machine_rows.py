@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from cli.messages.rows import Row
 from fake_quantizer import fake_quantizer
 from fetch.known_file import Told, known
 from loracheck.errors import EngineError
+from loracheck.machine import Memory
 
 if TYPE_CHECKING:
     from cli.messages.rows import Prepare, World
@@ -54,6 +56,15 @@ def cache_is_a_file(world: World) -> None:
 def no_folder_for_quantized(world: World) -> None:
     quantizer()(world)
     world.write("../cache/quantized", "")
+
+
+def on_windows(world: World) -> None:
+    quantizer()(world)
+    world.patch.setattr("loracheck.windows.sys", SimpleNamespace(platform="win32"))
+
+
+def small_machine(world: World) -> None:
+    world.patch.setattr("loracheck.machine.memory", lambda: Memory(1000, 500))
 
 
 def fetched(*sources: Told, **cached: bytes) -> Prepare:
@@ -129,6 +140,13 @@ ROWS = [
         "check -q --base base.gguf --quantize Q4_0",
         "cannot be made: File exists; LORACHECK_CACHE moves it",
         no_folder_for_quantized,
+    ),
+    Row(QUANTIZE, "quantizing a model does not work on Windows yet; use WSL", on_windows),
+    # Memory
+    Row(
+        "check -q --base base.gguf --adapter adapter.gguf --no-null --cases cases.jsonl",
+        "of memory, and this machine has 1.0 kB in all; take a smaller quantization of it, or a larger machine",
+        small_machine,
     ),
     # The demo's models
     Row("demo -q", "small.gguf is not on this machine and could not be fetched:", fetched(Told(stops=[]))),

@@ -48,7 +48,26 @@ def no_summary(world: World) -> None:
     world.patch.setenv("GITHUB_STEP_SUMMARY", "there/summary.md")
 
 
+def redacted(report: dict[str, Any]) -> None:
+    report["redacted"] = True
+
+
 ROWS = [
+    Row(
+        "diff report.json my.json",
+        "one of the two reports is redacted and the other is not, so their cases cannot be matched; ",
+        edited("report.json", redacted),
+    ),
+    Row(
+        "check --like my.json -q",
+        "my.json: the report is redacted and does not hold its suite; give the whole report",
+        edited("report.json", redacted),
+    ),
+    Row(
+        "report my.json",
+        "my.json: what `locate` found, not the report of a check; `loracheck locate` writes it as a page",
+        edited("report.json", lambda report: report.update(kind="locate")),
+    ),
     Row("report there.json", "there.json: no such file; check the path"),
     Row("report my.json", "my.json: not a loracheck report; ", file("my.json", "[]")),
     Row(
