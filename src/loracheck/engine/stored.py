@@ -24,6 +24,8 @@ class StoredEngine:
         self._store = store
         self._engine = engine
         self._shared: dict[str, Any] | None = None
+        self._views: dict[View, dict[str, Any]] = {}
+        """What the answers of each view depend on; the same for the whole run, as the hashes of files are."""
         self._found: dict[tuple[View, Prompt], Completion] = {}
         """What `kept` found, so that it is looked up once."""
 
@@ -99,7 +101,9 @@ class StoredEngine:
             identity = self._engine.identity()
             files = [[path.name, self._store.sha256_of(path)] for path in identity.files]
             self._shared = {"version": _VERSION, "engine": dict(identity.facts), "files": files}
-        shared = {**self._shared, **view_identity(view, self._store.sha256_of)}
+        if view not in self._views:
+            self._views[view] = {**self._shared, **view_identity(view, self._store.sha256_of)}
+        shared = self._views[view]
         return [{**shared, **one} for one in asked]
 
     def _keep(self, kind: str, about: Mapping[str, Any], value: Mapping[str, Any]) -> None:
