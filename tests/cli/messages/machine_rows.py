@@ -10,7 +10,6 @@ from cli.messages.rows import Row
 from fake_quantizer import fake_quantizer
 from fetch.known_file import Told, known
 from loracheck.errors import EngineError
-from loracheck.machine import Memory
 
 if TYPE_CHECKING:
     from cli.messages.rows import Prepare, World
@@ -61,10 +60,6 @@ def no_folder_for_quantized(world: World) -> None:
 def on_windows(world: World) -> None:
     quantizer()(world)
     world.patch.setattr("loracheck.windows.sys", SimpleNamespace(platform="win32"))
-
-
-def small_machine(world: World) -> None:
-    world.patch.setattr("loracheck.machine.memory", lambda: Memory(1000, 500))
 
 
 def fetched(*sources: Told, **cached: bytes) -> Prepare:
@@ -142,12 +137,6 @@ ROWS = [
         no_folder_for_quantized,
     ),
     Row(QUANTIZE, "quantizing a model does not work on Windows yet; use WSL", on_windows),
-    # Memory
-    Row(
-        "check -q --base base.gguf --adapter adapter.gguf --no-null --cases cases.jsonl",
-        "of memory, and this machine has 1.0 kB in all; take a smaller quantization of it, or a larger machine",
-        small_machine,
-    ),
     # The demo's models
     Row("demo -q", "small.gguf is not on this machine and could not be fetched:", fetched(Told(stops=[]))),
     Row("demo -q", "; remove it and try again", fetched(Told(), there=bytes(3000))),

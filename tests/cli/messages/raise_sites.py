@@ -65,6 +65,7 @@ NOT_FROM_THE_COMMAND_LINE = {
     "models/part.py: raise AdapterError": "needs a second writer in the middle of a search; tests/models",
     'models/write_lora.py: raise InputError(f"{out}: this is a folder': "click refuses a folder for a file",
     'quantized.py: raise InputError(f"{out}: this is a folder': "click refuses a folder for a file",
+    "outlook.py: raise ModelError": "llama.cpp's memory; tests/test_outlook.py",
     "prompts/rendering.py: raise ModelError(_TOO_MUCH_MEMORY)": "macOS only",
     "prompts/rendering.py: raise ModelError(f\"the model's chat template writes": "in a child; tests/prompts",
     'report/__init__.py: raise InputError(f"{path}: no form': "Report.save; a command has an option for each form",
