@@ -212,14 +212,18 @@ def who_answered(asked: Path, view: str) -> dict[str, set[str]]:
     return found
 
 
-def test_workers_that_differ_never_mix_within_a_cell(tmp_path: Path, asked: Path) -> None:
-    files = write_files(tmp_path)
+@pytest.fixture(scope="module")
+def two_kinds(log: Path) -> Iterator[Pool]:
+    """Two workers whose engines differ."""
     with local_workers(2, open_engine=ToyEngine) as pool:
-        first, second = pool._client.nthreads()
-        for worker, kind in ((first, "old"), (second, "new")):
+        for worker, kind in zip(pool._client.nthreads(), ("old", "new"), strict=True):
             pool._client.run(become, kind, workers=[worker])
-        found = run(files, pool, scale=[0.1, 0.2, 0.3, 0.4, 0.5], null=False)
-        assert len(pool.groups) == 2
+        yield pool
+
+
+def test_workers_that_differ_never_mix_within_a_cell(files: Files, two_kinds: Pool, asked: Path) -> None:
+    found = run(files, two_kinds, scale=[0.1, 0.2, 0.3, 0.4, 0.5], null=False)
+    assert len(two_kinds.groups) == 2
     assert {cell.verdict for cell in found.cells} == {"pass"}
     by_scale = who_answered(asked, "adapter")
     assert len(by_scale) == 5
@@ -230,16 +234,14 @@ def test_workers_that_differ_never_mix_within_a_cell(tmp_path: Path, asked: Path
     assert sum(file.name.startswith("base") for file in asked.iterdir()) == len(bases) * len(CASES)
 
 
-def test_a_cell_that_one_kind_of_workers_began_is_theirs_to_finish(tmp_path: Path, asked: Path) -> None:
-    files = write_files(tmp_path)
-    with local_workers(2, open_engine=ToyEngine) as pool, Store(tmp_path / "store") as store:
-        first, second = pool._client.nthreads()
-        for worker, kind in ((first, "old"), (second, "new")):
-            pool._client.run(become, kind, workers=[worker])
+def test_a_cell_that_one_kind_of_workers_began_is_theirs_to_finish(
+    files: Files, two_kinds: Pool, tmp_path: Path, asked: Path
+) -> None:
+    with Store(tmp_path / "store") as store:
         scales = [0.1, 0.2, 0.3, 0.4]
-        run(files, pool, store, scale=scales, null=False)
+        run(files, two_kinds, store, scale=scales, null=False)
         before = len(list(asked.iterdir()))
-        run(files, pool, store, scale=scales, null=False)
+        run(files, two_kinds, store, scale=scales, null=False)
     assert len(list(asked.iterdir())) == before
 
 
