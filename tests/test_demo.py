@@ -19,7 +19,7 @@ from loracheck.results import ProbeReport, Report
 from loracheck.store import FILE_NAME, Store
 from real import BASE, brief_answers, needs_model
 
-SUBSET = 6
+SUBSET = 4
 ROOT = Path(__file__).parents[1]
 
 
