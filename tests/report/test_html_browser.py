@@ -209,9 +209,9 @@ def test_the_page_of_a_diff_fits_a_phone_and_can_be_read(browser: Chromium, load
     assert browser.run("document.documentElement.scrollWidth") == 320
     assert browser.run(FAINT) == []
     assert browser.run("document.querySelector('.badge').textContent") == "✓right tool"
-    # Numbers and their units stay on one line.
+    # A number is never broken; its unit may go below it.
     assert (
-        browser.run("Math.max(...[...document.querySelectorAll('td')].map(cell => LINES))".replace("LINES", LINES)) == 1
+        browser.run("Math.max(...[...document.querySelectorAll('td')].map(cell => LINES))".replace("LINES", LINES)) <= 2
     )
     assert quiet(browser)
 
