@@ -54,6 +54,20 @@ def test_a_fail_ends_with_1(loracheck: Any, use_engine: Any, suite_file: Path) -
     assert done.out.startswith("FAIL  tools")
 
 
+def test_the_command_goes_on_as_it_was_typed_or_with_the_file_that_was_written(
+    loracheck: Any, use_engine: Any, suite_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(suite_file.parent)
+    use_engine(answering(adapter=failing_from(2)))
+    typed = ("check", "suite.yaml", "-q")
+    assert "\nMore cases and figures: loracheck check suite.yaml -q -v\n" in loracheck(*typed).out
+    saved = loracheck(*typed, "--json", "out.json").out
+    assert "\nMore cases and figures: loracheck report out.json -v\n" in saved
+    assert "\nEvery case, in a browser: loracheck report out.json --format html -o out.html\n" in saved
+    assert "\nEvery case, in a browser: page.html\n" in loracheck(*typed, "--html", "page.html").out
+    assert loracheck("report", "out.json", "-v").out == loracheck(*typed, "-v").out
+
+
 def test_quiet_says_nothing_on_standard_error(loracheck: Any, use_engine: Any, suite_file: Path) -> None:
     use_engine(answering())
     done = loracheck("check", "-q", suite_file)
@@ -289,9 +303,10 @@ def test_tries_are_asked_for_by_options_and_repeated_from_the_report(
     use_engine(FakeEngine(reply))
     out = tmp_path / "out.json"
     options = ("--trials", "3", "--temperature", "0.7", "--top-k", "40", "--seed", "5")
-    done = loracheck("check", "-q", "-v", suite_file, *options, "--json", out)
+    done = loracheck("check", "-q", suite_file, *options, "--json", out)
     assert done.code == 0
-    assert "3 tries at each of" in done.out
+    assert "all 3 as expected" in done.out
+    assert "3 tries at each of" in loracheck("report", out, "-v").out
     report = json.loads(out.read_bytes())
     assert report["provenance"]["seeds"]["tries"] == 5
     tries = report["probes"][1]["evidence"]["tries"]

@@ -159,6 +159,8 @@ class Row:
     """None where nothing is judged."""
     note: str = ""
     """What else is to be said, where there is room."""
+    is_asked_for: bool = False
+    """Nobody judges it, but an option asked for it: it belongs on a short screen too."""
 
     @property
     def limit_and_note(self) -> str:

@@ -52,11 +52,11 @@ def rows(report: ProbeReport) -> Iterator[Row]:
         yield _optional("all calls right", several.right_base, checks["assert_all_calls_gte"], note)
         yield Row("calls missing", str(several.missing_base), str(several.missing_ft), limit="not judged")
         yield Row("calls too many", str(several.extra_base), str(several.extra_ft), limit="not judged")
-    pass_hat_k = checks["assert_pass_hat_k_delta_gte"]
-    if evidence.tries and pass_hat_k.bound is not None:
-        yield tries_words.limit_row(evidence.tries, pass_hat_k)
+    if evidence.tries:
+        yield from tries_words.rows_beside(evidence.tries, checks["assert_pass_hat_k_delta_gte"])
     if evidence.strict:
-        yield Row("strict schema", percent(evidence.strict.base), percent(evidence.strict.ft), limit="not judged")
+        strict = percent(evidence.strict.base), percent(evidence.strict.ft)
+        yield Row("strict schema", *strict, limit="not judged", is_asked_for=True)
     if evidence.abstention:
         asked = "–" if evidence.abstention.cases is None else evidence.abstention.cases
         note = f"{asked} cases that fit no tool"
@@ -74,7 +74,7 @@ def _split_rows(split: Split) -> Iterator[Row]:
     for name, cost in parts:
         rates = percent(cost.json_valid_rate_base), percent(cost.json_valid_rate_ft)
         flips = f"valid calls: {cost.paired.lost} lost, {cost.paired.gained} gained" if cost.paired else ""
-        yield Row(name, *rates, points(cost.validity_delta), flips)
+        yield Row(name, *rates, points(cost.validity_delta), flips, is_asked_for=True)
 
 
 def _optional(name: str, base: float | None, check: LimitCheck, note: str = "") -> Row:
@@ -335,7 +335,7 @@ def doubts(report: ProbeReport) -> Iterator[str]:
     # A suite of no_call cases alone, with a limit on them, is no suite of too few calls.
     asks_for_none = not asked and evidence.limits.assert_abstention_gte is not None
     if len(asked) < FEW_CASES and not asks_for_none:
-        yield f"only {len(asked)} cases that expect a call: a verdict needs {FEW_CASES} at the least"
+        yield _too_few(report)
     yield from _silent_nulls(evidence)
     if evidence.dialect:
         yield from dialect_words.doubts(evidence.dialect)
@@ -345,7 +345,13 @@ def doubts(report: ProbeReport) -> Iterator[str]:
 def side_notes(report: ProbeReport) -> Iterator[str]:
     """What the verdict says already, or nobody can change."""
     yield from (_NOTHING_VALID, _NO_PAIRS)
+    if caution(report):
+        yield _too_few(report)
     yield from _silent_nulls(report.comparison)
+
+
+def _too_few(report: ProbeReport) -> str:
+    return f"only {len(report.asked)} cases that expect a call: a verdict needs {FEW_CASES} at the least"
 
 
 def _silent_nulls(evidence: Evidence) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from loracheck.probes import certainty_words
 from loracheck.probes.probe import Reason, Row
@@ -22,9 +23,13 @@ def summary(tries: Tries) -> str:
     return f"{_asked(tries)}: {shares}, {as_expected}{_all_right(tries)}."
 
 
-def limit_row(tries: Tries, check: LimitCheck) -> Row:
-    (row,) = list(_several_right(tries))[-1:]
-    return Row(row.name, row.base, row.adapter, points(check.value), f"at least {points(check.bound)}", check.kept)
+def rows_beside(tries: Tries, check: LimitCheck) -> Iterator[Row]:
+    """Of the table of what is judged: in how many cases all tries are as expected."""
+    *_, row = _several_right(tries)
+    if check.bound is not None:
+        yield replace(row, change=points(check.value), limit=f"at least {points(check.bound)}", kept=check.kept)
+    elif tries.tries > 1:
+        yield replace(row, limit="not judged", is_asked_for=True)
 
 
 def rows(tries: Tries) -> Iterator[Row]:

@@ -68,7 +68,7 @@ def print_brief(report: Report, console: Console, origin: Origin) -> None:
 
 def _fitted(blocks: dict[str, Block], most: int) -> Iterable[Block]:
     """So short that they fit; what can be spared best gives way first."""
-    for name in ("example", "warnings", "table", "head", "next"):
+    for name in ("example", "next", "table", "head", "warnings"):
         while sum(block.height for block in blocks.values()) > most and len(blocks[name].versions) > 1:
             blocks[name] = blocks[name].shorter
     return blocks.values()
@@ -173,22 +173,25 @@ class _Screen:
                 start = Text(" " * (beside + 2))
 
     def _next(self, origin: Origin) -> Iterator[Lines]:
-        """All steps, or the first alone."""
-        steps = [tuple(self._step(step)) for step in next_steps(self.report, origin)]
-        everything = tuple(chain.from_iterable(steps))
+        """All steps, or the first alone, or that in a line of words."""
+        steps = list(next_steps(self.report, origin))
+        shown = [lines for step in steps if (lines := tuple(self._step(step)))]
+        everything = tuple(chain.from_iterable(shown))
         if len(everything) <= 4:
             yield everything
-        yield steps[0] if steps else ()
+        yield shown[0] if shown else ()
+        if shown and len(shown[0]) > 1 and steps[0].otherwise:
+            yield self._wrapped(steps[0].otherwise, most=1)
 
     def _step(self, step: NextStep) -> Iterator[Text]:
-        line = f"{step.what} {step.written}".rstrip()
-        if not step.command or cell_len(line) <= self.console.width:
-            yield from self._wrapped(line, most=1)
-        elif lines := _broken_by_words(step.command, self.console.width - 2):
+        line = visible(f"{step.what} {step.written}".rstrip())
+        if cell_len(line) <= self.console.width:
+            yield Text(line)
+        elif step.command and (lines := _broken_by_words(step.command, self.console.width - 2)):
             yield Text(step.what)
             yield from (Text(f"  {line}") for line in lines)
-        else:
-            yield from self._wrapped(step.otherwise)
+        elif step.otherwise:
+            yield from self._wrapped(step.otherwise, most=1)
 
     def _wrapped(self, text: str, style: str = "", *, most: int = 2, width: int | None = None) -> Lines:
         width = width or self.console.width
@@ -219,7 +222,7 @@ def _telling_case(probe: ProbeReport) -> tuple[str, CaseReport, str] | None:
 
 
 def _shown_rows(probe: ProbeReport, content: Content) -> list[Row]:
-    judged = [row for row in content.rows if row.kept is not None]
+    judged = [row for row in content.rows if row.kept is not None or row.is_asked_for]
     # What a kind from elsewhere judges, if anything, only its own words know.
     return judged if judged or isinstance(probe.evidence, Evidence) else content.rows
 

@@ -44,7 +44,7 @@ def next_steps(report: Report, origin: Origin) -> Iterator[NextStep]:
         more = "More cases and figures:"
         yield NextStep(more, (*command, "-v"), f"{more} the same command with -v.")
     if page := origin.files.get("html"):
-        yield NextStep(f"Every case, in a browser: {page}")
+        yield NextStep(f"Every case, in a browser: {page}", otherwise=f"Every case, in a browser: {page.name}")
     elif json_file and report.verdict == "fail":
         written = str(json_file.with_suffix(".html"))
         yield NextStep("Every case, in a browser:", (*command, "--format", "html", "-o", written))
