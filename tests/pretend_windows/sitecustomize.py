@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import select
+import shutil
 import sys
 import sysconfig
 from importlib import import_module
@@ -45,4 +46,6 @@ for _name in only_posix.MODULES:
     sys.modules.pop(_name, None)
 sys.meta_path.insert(0, _NotOnWindows())
 select.select = _sockets_only
+# Since Python 3.12 it asks Windows itself.
+shutil.which = lambda *_, **__: None
 sys.platform = "win32"
