@@ -152,6 +152,7 @@ def child_processes(process: int) -> dict[int, list[str]]:
     return {child.pid: child.cmdline() for child in psutil.Process(process).children(recursive=True)}
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_same_report_but_for_timing(here: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     done = subprocess.run(two_cells(tmp_path, "there.json", "--workers", "2"), capture_output=True, text=True)

@@ -213,7 +213,9 @@ def assert_that_rows_compute_the_same(engine: LlamaEngine, path: Path, adapters:
         assert step(everywhere[::-1]) == whole, "which stream a case is in makes no difference"
 
 
-@pytest.mark.parametrize("model", FORMATS, indirect=True)
+@pytest.mark.parametrize(
+    "model", [name if name in ALONE else pytest.param(name, marks=pytest.mark.slow) for name in FORMATS], indirect=True
+)
 def test_a_prompt_comes_out_the_same_wherever_it_is_cut_between_tiles(engine: LlamaEngine, model: Path) -> None:
     assert_that_cuts_change_nothing(engine, model, TUNED.adapters)
 
