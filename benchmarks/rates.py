@@ -62,7 +62,7 @@ def reading_rate(model: Any, adapters: list[Any], batch: int) -> float:
 
 
 def writing_rate(model: Any, adapters: list[Any], width: int) -> float:
-    ctx = opened(model, adapters, n_ctx=256, width=width, most=width)
+    ctx = opened(model, adapters, n_ctx=256, width=width, most=64)
     seconds = fastest(STEPS, lambda place: ctx.step(PROMPT[:width], [place] * width))
     ctx.close()
     return width / seconds

@@ -126,4 +126,4 @@ def test_a_null_adapter_can_be_checked_like_any_other(tmp_path: Path, capfd: pyt
     cases.write_text('{"prompt": "Add 2 and 2.", "tool_spec": {"name": "add"}, "max_new_tokens": 8}\n')
     arguments = ["check", "--base", str(BASE), "--adapter", str(null_adapter), "--cases", str(cases), "--no-null", "-q"]
     assert run(arguments) == 0
-    assert "WARN  tools_intact  score 1.00  nothing was compared" in capfd.readouterr().out
+    assert "WARN  tools_intact  nothing was compared" in capfd.readouterr().out
