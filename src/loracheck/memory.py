@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 
 from loracheck.engine import Settings
 from loracheck.engine.cuts import BATCH, BLOCK
-from loracheck.engine.rows import default_width, rows_of
+from loracheck.engine.rows import default_width, rows_of, whole_pages
 from loracheck.models.gguf_file import GgufFile
 from loracheck.text import byte_size
 
 # KV memory is F16.
 _KV_BYTES = 2
-# llama.cpp makes contexts by the page.
-_PAGE = 256
 # Python with numpy and llama.cpp, in the child and beside it.
 _PROCESSES = 150_000_000
 
@@ -62,7 +60,7 @@ class Load:
 
     @property
     def need(self) -> Need:
-        n_ctx = min(-(-(self.prompt + self.answer) // _PAGE) * _PAGE, self._limit)
+        n_ctx = min(whole_pages(self.prompt + self.answer), self._limit)
         return Need(self.size, self.streams * n_ctx * kv_bytes(self.header), self._rest(n_ctx))
 
     @property
@@ -84,7 +82,7 @@ class Load:
 
     def fitting(self, room: int) -> Fitting | None:
         """With as little changed as does; None where no options do."""
-        shortest = -(-(self.prompt + self.prompt // 4 + 1) // _PAGE) * _PAGE
+        shortest = whole_pages(self.prompt + self.prompt // 4 + 1)
         for n_ctx in dict.fromkeys((self.settings.n_ctx, min(shortest, self.settings.n_ctx))):
             for parallel in range(self.streams - 2, 0, -1):
                 smaller = replace(self, settings=replace(self.settings, parallel=parallel, n_ctx=n_ctx), width=None)

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from loracheck.cases import did_you_mean
 from loracheck.cases.case import Tool
-from loracheck.cases.yaml_text import BadYamlError, children, parse_yaml
+from loracheck.cases.yaml_text import TOO_DEEP, BadYamlError, children, parse_yaml
 from loracheck.errors import CasesError, InputError
 from loracheck.files import MAX_BYTES, read_text, too_large
 from loracheck.scoring.parse import MAX_NESTING
@@ -28,7 +28,6 @@ MAX_JSON_LINES = 64 * 2**20
 TOO_MUCH_YAML = "put the cases in a file of JSON lines, which may be larger, and name it with --cases"
 _MOST_COMPLAINTS = 20
 _LONGEST_COMPLAINT = 300
-_TOO_DEEP = f"nested more than {MAX_NESTING} deep; take some of it out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _confirm_shallow(value: Any, left: int = MAX_NESTING) -> None:
     if left < 0:
-        raise ValueError(_TOO_DEEP)
+        raise ValueError(TOO_DEEP)
     for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _confirm_shallow(child, left - 1)
 
@@ -193,7 +192,7 @@ def _refuse(constant: str) -> NoReturn:
 def _reason(bad: ValueError | RecursionError) -> str:
     """Why a text is not JSON, and the fix."""
     if isinstance(bad, RecursionError):
-        return _TOO_DEEP
+        return TOO_DEEP
     return f"{bad}; mend it" if isinstance(bad, json.JSONDecodeError) else str(bad)
 
 

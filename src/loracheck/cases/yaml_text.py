@@ -17,7 +17,7 @@ MAX_SPELT_OUT = 64 * 2**20
 _NODE_BYTES = 32
 # More cannot be written in decimal, hexadecimal ones among them.
 _MAX_DIGITS = 3000
-_TOO_DEEP = f"nested more than {MAX_NESTING} deep; take some of it out"
+TOO_DEEP = f"nested more than {MAX_NESTING} deep; take some of it out"
 
 # What PyYAML, which reads YAML 1.1, would take for more than words, and what is left of that.
 _PLAIN = {
@@ -79,7 +79,7 @@ def parse_yaml(text: str) -> tuple[yaml.Node | None, Any]:
         # The first line says what is wrong, and the others where in a text that has no lines.
         raise BadYamlError(f"not YAML: {str(bad).splitlines()[0]}; take it out") from None
     except RecursionError:
-        raise BadYamlError(_TOO_DEEP) from None
+        raise BadYamlError(TOO_DEEP) from None
     except ValueError as bad:
         raise BadYamlError(f"not YAML we can read: {bad}; write it otherwise") from None
 
@@ -123,7 +123,7 @@ def _measure(node: yaml.Node, known: dict[int, tuple[int, int] | None]) -> tuple
             f"larger than {MAX_SPELT_OUT // 2**20} MB with its aliases spelt out; use fewer of them", node.start_mark
         )
     if depth > MAX_NESTING:
-        raise BadYamlError(_TOO_DEEP, node.start_mark)
+        raise BadYamlError(TOO_DEEP, node.start_mark)
     known[id(node)] = size, depth
     return size, depth
 

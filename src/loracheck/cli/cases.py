@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from loracheck.cases import PACKS
-from loracheck.cli.completion import CASES_OR_PACK, RECORDS_FILE, TOOLS_FILE
+from loracheck.cli.asking import TOOLS
+from loracheck.cli.completion import CASES_OR_PACK, RECORDS_FILE
 from loracheck.cli.options import OUTPUT, Commands, OneOf
 from loracheck.text import counted, visible
 
@@ -48,10 +49,6 @@ Examples:
 
 \b
 Exit codes: 0 all cases fit, 2 some do not, or bad input."""
-
-TOOLS = click.option(
-    "--tools", "tools_file", type=TOOLS_FILE, help="Tools for all cases that name none; an MCP tool list, say."
-)
 
 
 def _format_names() -> Iterable[str]:

@@ -21,7 +21,7 @@ from loracheck.engine.decode import Finished, Followed, Job, decode, read_prompt
 from loracheck.engine.identity import llama_identity
 from loracheck.engine.llama_context import LlamaContext
 from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp
-from loracheck.engine.rows import default_width, promised_rows, rows_of
+from loracheck.engine.rows import default_width, promised_rows, rows_of, whole_pages
 from loracheck.engine.sampling import sampler
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
 from loracheck.models.model import read_model_header
@@ -179,7 +179,7 @@ class _Model:
     def _context_of(self, n_ctx: int, width: int, jobs: int) -> LlamaContext:
         """The context, with no more streams than there are jobs: each costs memory. Kept for whoever needs the same."""
         limit = self._limit()
-        wanted = limit if self._fixed_context else min(limit, -(-n_ctx // 256) * 256)
+        wanted = limit if self._fixed_context else min(limit, whole_pages(n_ctx))
         rows = rows_of(self._header, gpu_layers=self._settings.gpu_layers, width=width)
         streams = rows.holding(jobs, width)
         if self._context is None or self._context.n_ctx < wanted or self._context.width != streams:

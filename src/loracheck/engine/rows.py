@@ -20,6 +20,8 @@ _ROW_BY_ROW = {"Q4_1", "Q5_1", "Q3_K", "Q5_K", "Q6_K"}
 
 _NARROW, _WIDE = 8, 16
 
+_PAGE = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -50,6 +52,11 @@ def rows_of(model: GgufFile, *, gpu_layers: int, width: int) -> Rows:
 def default_width(model: GgufFile) -> int:
     """Tiles are filled better by more rows; row by row, more of them only take more memory."""
     return _NARROW if _row_by_row(model) else _WIDE
+
+
+def whole_pages(tokens: int) -> int:
+    """As many as a context has room for that holds so many: llama.cpp makes contexts by the page."""
+    return -(-tokens // _PAGE) * _PAGE
 
 
 def _row_by_row(model: GgufFile) -> bool:
