@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from loracheck.engine import Settings
 from loracheck.engine.cuts import BATCH, BLOCK
-from loracheck.engine.rows import default_width, rows_of, whole_pages
+from loracheck.engine.rows import default_width, promised_rows, rows_of, whole_pages
 from loracheck.models.gguf_file import GgufFile
 from loracheck.text import byte_size
 
@@ -76,8 +76,11 @@ class Load:
     def _rest(self, n_ctx: int) -> int:
         n_vocab = self.header.array_length("tokenizer.ggml.tokens") or 0
         heads = max(_per_layer(self.header, "attention.head_count"), default=0)
-        # What is computed, what is handed out, and what is compared: measured on two models, 12% above and 2% below.
-        batch = 3 * 4 * (BLOCK * n_vocab + BATCH * heads * n_ctx)
+        # Flash attention never has the whole of it at hand.
+        flash = promised_rows(self.header, gpu_layers=self.settings.gpu_layers) is not None
+        attention = BATCH * n_ctx if flash else BLOCK * heads * n_ctx
+        # What is computed, what is handed out, and what is compared.
+        batch = 3 * 4 * (BLOCK * n_vocab + attention)
         return self.adapters + batch + _PROCESSES
 
     def fitting(self, room: int) -> Fitting | None:

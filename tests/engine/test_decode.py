@@ -69,8 +69,10 @@ def test_every_answer_is_the_one_its_prompt_gets_alone(
 tile_rules = st.builds(
     BetweenTiles,
     st.sampled_from([Rows(2, 1), Rows(4, 2), Rows(6, 3)]),
-    st.sampled_from([12, 18, 60]),
-    st.integers(6, 9),
+    few=st.sampled_from([12, 18]),
+    large=st.sampled_from([1000, 24]),
+    most=st.just(48),
+    worth=st.integers(6, 9),
 )
 
 
@@ -83,8 +85,61 @@ def test_every_answer_is_the_one_its_prompt_gets_alone_when_it_is_cut_between_ti
     assert all(not held for held in ctx.streams[:width])
 
 
+@given(prompt_sets(), tile_rules, st.integers(0, 7), st.booleans())
+def test_an_answer_is_the_same_with_any_draft_of_it(
+    prompts: list[list[int]], tiles: BetweenTiles, wrong: int, follow: bool
+) -> None:
+    """The draft is the answer itself but for one token."""
+    ctx, jobs = ToyContext(6, n_ctx=80, tiles=tiles), make_jobs(prompts, limit=30)
+    own = alone(ctx, jobs)
+    drafted = []
+    for job in jobs:
+        draft = list(own[job.index][0])
+        draft[wrong : wrong + 1] = [5] * bool(draft[wrong:])
+        drafted.append(replace(job, draft=tuple(draft), follow=followed(draft) if follow else None))
+    assert decode(ctx, drafted, tiles=tiles) == own
+    assert all(not held for held in ctx.streams[:6])
+
+
+def test_a_draft_that_is_right_takes_few_steps() -> None:
+    tiles = BetweenTiles(Rows(4, 2))
+    (job,) = make_jobs([PREFIX], limit=40)
+    plain, drafted, following = (ToyContext(4, n_ctx=80, tiles=tiles) for _ in range(3))
+    answer = decode(plain, [job], tiles=tiles, end=-1)
+    tokens = answer[0][0]
+    assert decode(drafted, [replace(job, draft=tokens)], tiles=tiles, end=-1) == answer
+    assert decode(following, [replace(job, follow=followed(tokens))], tiles=tiles, end=-1) == answer
+    assert plain.steps == 39
+    assert drafted.steps < 8
+    assert following.steps == 0
+
+
+def test_an_answer_in_circles_is_guessed_from_itself() -> None:
+    class Circles(ToyContext):
+        def _logits(self, stream: int) -> Any:
+            return np.eye(N_VOCAB, dtype=np.float32)[len(self.streams[stream]) % 3]
+
+    tiles = BetweenTiles(Rows(4, 2))
+    ctx = Circles(4, n_ctx=256, tiles=tiles)
+    tokens, truncated = decode(ctx, make_jobs([PREFIX], limit=200), tiles=tiles)[0]
+    assert truncated
+    assert tokens == tuple(place % 3 for place in range(200))
+    assert ctx.steps < 30
+
+
+def test_a_long_prompt_has_a_body_that_is_read_in_large_batches() -> None:
+    """What it shares with prompts of about its length is more than with others."""
+    tiles = BetweenTiles(Rows(4, 2), few=8, large=12, most=30, worth=4)
+    common = tuple(place % 5 for place in range(180))
+    prompts = [(*common[:length], number, 1, 2, 3, 4) for number, length in enumerate((40, 150, 153, 175, 171, 152))]
+    ctx = ToyContext(4, n_ctx=250, tiles=tiles)
+    assert {tiles.body(len(prompt)) for prompt in prompts} == {0, 144, 168}
+    assert decode(ctx, make_jobs(prompts), tiles=tiles) == alone(ctx, make_jobs(prompts))
+    assert ctx.prompt_tokens_read < sum(map(len, prompts)) / 2
+
+
 def test_between_tiles_all_that_prompts_have_in_common_is_read_once() -> None:
-    tiles = BetweenTiles(Rows(4, 2), most=64, worth=4)
+    tiles = BetweenTiles(Rows(4, 2), worth=4)
     common = (1, 2, 3, 4, 5, 1, 2, 3, 4, 5)
     prompts = [(*common, number, number, 0, 1) for number in range(5)]
     ctx = ToyContext(tiles=tiles)
@@ -93,7 +148,7 @@ def test_between_tiles_all_that_prompts_have_in_common_is_read_once() -> None:
 
 
 def test_what_is_hardly_worth_a_batch_is_not_shared() -> None:
-    tiles = BetweenTiles(Rows(2, 1), most=64, worth=11)
+    tiles = BetweenTiles(Rows(2, 1), worth=11)
     prompts = [((1,) * 10 + (number, number)) for number in range(4)]
     ctx = ToyContext(tiles=tiles)
     assert decode(ctx, make_jobs(prompts), tiles=tiles) == alone(ctx, make_jobs(prompts))

@@ -10,7 +10,7 @@ import pytest
 
 from loracheck.demo import adapter_file
 from loracheck.engine import AdapterUse, Prompt, Sampling, Settings, Try, View
-from loracheck.engine.rows import default_width, promised_rows, rows_of
+from loracheck.engine.rows import FLASH_TILE, default_width, promised_rows, rows_of
 from loracheck.engine.stored import StoredEngine
 from loracheck.models.model import read_model_header
 from loracheck.store import Store
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from loracheck.engine import Completion
     from loracheck.engine.llama import LlamaEngine
+    from loracheck.engine.rows import Rows
 
 pytestmark = needs_model
 
@@ -230,14 +231,12 @@ def test_a_prompt_comes_out_the_same_wherever_it_is_cut_on_the_second_model_too(
 
 def assert_that_cuts_change_nothing(engine: LlamaEngine, path: Path, adapters: tuple[AdapterUse, ...]) -> None:
     """The logits after a prompt, and those of the step after it, which hang on all that it left in memory."""
-    rows = promised_rows(read_model_header(path), gpu_layers=0)
-    if rows is None:
-        pytest.skip("on this processor prompts are read in blocks of their own")
+    rows = promised(path)
     least, tile = rows.least, rows.multiple
-    with engine.load(path)._view(View("any", path, adapters), 64, least) as ctx:
+    with engine.load(path)._view(View("any", path, adapters), 1024, least) as ctx:
 
         def digests(length: int, sizes: Sequence[int]) -> tuple[bytes, bytes]:
-            tokens, start = [7 + 5 * place % 4000 for place in range(length)], 0
+            tokens, start = some_tokens(length), 0
             ctx.clear()
             for size in (*sizes, length - sum(sizes)):
                 logits = ctx.read(0, tokens, start, start + size)
@@ -251,3 +250,73 @@ def assert_that_cuts_change_nothing(engine: LlamaEngine, path: Path, adapters: t
             whole = digests(length, ())
             for sizes in ((least,), (least + tile, 3 * tile)):
                 assert digests(length, sizes) == whole, (length, sizes)
+        # The body of a long prompt.
+        whole = digests(2 * FLASH_TILE + 8, ())
+        assert digests(2 * FLASH_TILE + 8, (FLASH_TILE + 4,)) == whole
+
+
+def promised(path: Path) -> Rows:
+    rows = promised_rows(read_model_header(path), gpu_layers=0)
+    if rows is None:
+        pytest.skip("on this processor prompts are read in blocks of their own")
+    return rows
+
+
+def some_tokens(count: int) -> list[int]:
+    return [7 + 5 * place % 4000 for place in range(count)]
+
+
+@pytest.mark.parametrize("model", FORMATS, indirect=True)
+def test_a_token_that_is_read_computes_the_same_bits_as_one_in_a_step(engine: LlamaEngine, model: Path) -> None:
+    assert_that_reading_is_stepping(engine, model, TUNED.adapters)
+
+
+@pytest.mark.qwen
+@pytest.mark.parametrize("adapters", [(), (AdapterUse(adapter_file("qwen-terse")),)], ids=["base", "adapter"])
+def test_a_token_that_is_read_computes_the_same_bits_on_the_second_model_too(
+    engine: LlamaEngine, qwen_model: Path, adapters: tuple[AdapterUse, ...]
+) -> None:
+    assert_that_reading_is_stepping(engine, qwen_model, adapters)
+
+
+def assert_that_reading_is_stepping(engine: LlamaEngine, path: Path, adapters: tuple[AdapterUse, ...]) -> None:
+    rows = promised(path)
+    prompt, count = 21, max(12, rows.least)
+    tokens = some_tokens(prompt + count)
+    with engine.load(path)._view(View("any", path, adapters), 64, rows.least) as ctx:
+        ctx.read(0, tokens[:prompt], 0, prompt)
+        read = [row.tobytes() for row in ctx.read_all(0, tokens, prompt, prompt + count)]
+        ctx.forget(0, prompt)
+        stepped = []
+        for place in range(prompt, prompt + count):
+            logits = ctx.step([tokens[place], *[0] * (rows.least - 1)], [place, *[0] * (rows.least - 1)])
+            stepped.append(logits[0].tobytes())
+            for stream in range(1, rows.least):
+                ctx.forget(stream)
+    assert read == stepped
+
+
+@pytest.mark.parametrize("model", ["Q4_1", "Q8_0", "Q4_K_M"], indirect=True)
+def test_neither_a_draft_nor_an_answer_that_is_followed_changes_anything(engine: LlamaEngine, model: Path) -> None:
+    assert_that_drafts_change_nothing(Runs(engine, replace(TUNED, model=model)), demo_prompts(2, 24))
+
+
+@pytest.mark.qwen
+def test_drafts_change_nothing_on_the_second_model_too(engine: LlamaEngine, qwen_model: Path) -> None:
+    asked = [Prompt(text, text, 24) for text in ("Count to twenty: one, two, three,", "Why is the sky blue?")]
+    assert_that_drafts_change_nothing(Runs(engine, qwen_tuned(qwen_model)), asked)
+
+
+def assert_that_drafts_change_nothing(run: Runs, prompts: list[Prompt]) -> None:
+    promised(run.view.model)
+    # It goes round in circles, and so is guessed without any draft.
+    circles = Prompt("circles", "one two three four " * 12, 40)
+    prompts = [replace(prompt, traced=True) for prompt in [*prompts, circles]]
+    plain = run(prompts)
+    for change in (lambda tokens: tokens, lambda tokens: (*tokens[:6], 99, *tokens[7:]), lambda tokens: tokens[3:]):
+        assert run([replace(prompt, draft=change(plain[prompt.id].tokens)) for prompt in prompts]) == plain
+    for prompt in prompts:
+        own = plain[prompt.id]
+        if own.trace is not None:
+            # What a view expects at its own answer is the same to the last bit when it reads that answer.
+            assert run([replace(prompt, traced=False, follow=own.trace)]) == {prompt.id: own}

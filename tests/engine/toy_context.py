@@ -50,6 +50,7 @@ class ToyContext:
         """Prompts are to be read in blocks, or with cuts between `tiles`."""
         self.width = width
         self._tiles = tiles
+        self.reading = tiles.rows if tiles and tiles.rows.has(width) else None
         self._rows = rows or Rows(width, width)
         self.trunk = width
         self.n_ctx = n_ctx
@@ -93,8 +94,12 @@ class ToyContext:
         if self._tiles is None:
             assert (start, end) in blocks_of(tokens), "a read must be one block, cut by the prompt's own tokens"
             return
-        rows = self._tiles.rows
-        assert end - start <= self._tiles.most
+        rows, body = self._tiles.rows, self._tiles.body(len(tokens))
+        if start < body:
+            assert self._tiles.large <= end - start <= self._tiles.most, "a body is read in large batches"
+            assert end <= body, "a body ends with a batch of its own"
+        else:
+            assert end - start <= self._tiles.few
         assert start % rows.multiple == 0, "a cut must be between tiles"
         assert end == len(tokens) or end % rows.multiple == 0, "a cut must be between tiles"
         assert end - start >= min(rows.least, len(tokens)), "so few rows compute in another way"
@@ -102,6 +107,10 @@ class ToyContext:
     def read_all(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32]:
         assert not self._idle, "a dummy token was left behind"
         assert self.streams[stream] == list(tokens[:start]), "what the stream holds is not the start of this text"
+        assert end <= self.n_ctx
+        if self.reading:
+            assert self.reading.has(end - start), "so many rows compute in another way"
+            assert end - start < self._tiles.large
         rows = []
         for place in range(start, end):
             self.streams[stream].append(tokens[place])

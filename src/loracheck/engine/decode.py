@@ -6,6 +6,8 @@ on its neighbours:
 - a decode step has only numbers of rows that compute the same (rows.py), streams 0 and up without a hole; a stream
   without a case is fed a dummy token;
 - a prompt is read alone, and cut only where that changes nothing, whatever it shares with others (cuts.py);
+- what an answer may go on with is guessed and read at once only where a token that is read computes the same as one
+  in a step: then it is kept as far as it is what would have been written, and a wrong guess costs nothing but time;
 - several tries at one prompt begin from the very same reading of it, and each draws with its own luck.
 """
 
@@ -13,20 +15,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from loracheck.engine.cuts import BLOCK, Cuts
+from loracheck.engine.cuts import FEW, Cuts
+from loracheck.engine.guess import Guesser
 from loracheck.engine.trace import Expected, expectation
 from loracheck.errors import EngineError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from loracheck.engine.rows import Rows
     from loracheck.engine.sampling import Sampler
 
 _DUMMY_TOKEN = 0
+
+ROOM = 8
+"""Tokens that a context needs beyond those of the longest prompt with its answer, to fill the tiles of a reading."""
 
 
 class Context(Protocol):
@@ -35,6 +43,8 @@ class Context(Protocol):
     width: int
     trunk: int
     n_ctx: int
+    reading: Rows | None
+    """In such numbers of rows a token that is read comes out as one of a step; None where that is not known."""
 
     def rows(self, live: int) -> int: ...
     def forget(self, stream: int, start: int = 0) -> None: ...
@@ -68,6 +78,8 @@ class Job:
     """The answer, when there is none to be generated."""
     sampler: Sampler | None = None
     """Draws the tokens of its answer, one after another; None to take the likeliest."""
+    draft: tuple[int, ...] = ()
+    """What it may answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +98,21 @@ class _Running:
     answer: list[int] = field(default_factory=list)
     expected: list[Expected] = field(default_factory=list)
     """Of the followed answer where there is one, else of its own so far."""
+    is_over: bool = False
+    truncated: bool = False
+    guess: Guesser = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.guess = Guesser(self.job.draft)
 
     @property
     def position(self) -> int:
         """Where the next token goes."""
         return len(self.job.tokens) + len(self.answer) - 1
 
-    def finished(self, *, truncated: bool) -> Finished:
-        is_traced = self.job.follow is not None or (self.job.traced and not truncated)
-        return Finished(self.job, tuple(self.answer), truncated, tuple(self.expected) if is_traced else None)
+    def finished(self) -> Finished:
+        is_traced = self.job.follow is not None or (self.job.traced and not self.truncated)
+        return Finished(self.job, tuple(self.answer), self.truncated, tuple(self.expected) if is_traced else None)
 
 
 def decode(
@@ -107,38 +125,39 @@ def decode(
     slots: list[_Running | None] = [None] * ctx.width
     while True:
         for stream in range(ctx.width):
-            while slots[stream] is None and waiting:
-                job = waiting.pop()
-                logits = reader.read(stream, job.tokens, waiting[-1].tokens if waiting else ())
-                running = _Running(job)
-                if job.follow is not None:
-                    # Reading on takes the logits' place.
-                    logits = logits.copy()
-                    running.expected = list(_follow(ctx, stream, job, job.follow, logits))
-                    # Generating starts from the prompt as it was read, whatever has been followed from there.
-                    ctx.forget(stream, len(job.tokens))
-                finished = _advance(running, logits, is_end, ctx.n_ctx)
-                if finished is None:
-                    slots[stream] = running
-                    continue
-                ctx.forget(stream)
-                yield finished
-        live = sum(running is not None for running in slots)
-        if not live:
+            while (running := slots[stream]) is None or running.is_over:
+                if running is not None:
+                    slots[stream] = None
+                    ctx.forget(stream)
+                    yield running.finished()
+                elif waiting:
+                    job = waiting.pop()
+                    logits = reader.read(stream, job.tokens, waiting[-1].tokens if waiting else ())
+                    slots[stream] = _begin(ctx, stream, job, logits, is_end)
+                else:
+                    break
+        if not any(slots):
             return
-        rows = ctx.rows(live)
-        _move_down(ctx, slots, rows)
-        logits = ctx.step(
-            [running.answer[-1] if running else _DUMMY_TOKEN for running in slots[:rows]],
-            [running.position if running else 0 for running in slots[:rows]],
-        )  # (rows, n_vocab)
-        for stream, current in enumerate(slots[:rows]):
-            done = _advance(current, logits[stream], is_end, ctx.n_ctx) if current else None
-            if current is None or done is not None:
-                slots[stream] = None
-                ctx.forget(stream)
-            if done is not None:
-                yield done
+        _step(ctx, slots, is_end)
+
+
+def _step(ctx: Context, slots: list[_Running | None], is_end: Callable[[int], bool]) -> None:
+    """One token for each case, and more where they can be guessed."""
+    rows = ctx.rows(sum(running is not None for running in slots))
+    _move_down(ctx, slots, rows)
+    logits = ctx.step(
+        [running.answer[-1] if running else _DUMMY_TOKEN for running in slots[:rows]],
+        [running.position if running else 0 for running in slots[:rows]],
+    )  # (rows, n_vocab)
+    for stream, running in enumerate(slots[:rows]):
+        if running is None:
+            ctx.forget(stream)
+        else:
+            _advance(running, logits[stream], is_end, ctx.n_ctx)
+    if ctx.reading is not None:
+        for stream, running in enumerate(slots):
+            if running is not None and not running.is_over:
+                _try_guess(ctx, stream, running, is_end)
 
 
 def _move_down(ctx: Context, slots: list[_Running | None], rows: int) -> None:
@@ -151,25 +170,78 @@ def _move_down(ctx: Context, slots: list[_Running | None], rows: int) -> None:
             slots[free], slots[stream] = slots[stream], None
 
 
-def _advance(
-    running: _Running, logits: NDArray[np.float32], is_end: Callable[[int], bool], n_ctx: int
-) -> Finished | None:
-    """Take the next token; the finished answer when that ends it, or when it is known."""
+def _begin(ctx: Context, stream: int, job: Job, logits: NDArray[np.float32], is_end: Callable[[int], bool]) -> _Running:
+    """Take the first token, and with an answer that is followed all up to the first one that is another."""
+    running, followed = _Running(job), job.follow
+    if followed is None:
+        _advance(running, logits, is_end, ctx.n_ctx)
+        return running
+    # Reading on takes the logits' place.
+    logits = logits.copy()
+    is_read_as_written = ctx.reading is not None and len(job.tokens) + len(followed.tokens) + ROOM <= ctx.n_ctx
+    goes_along = is_read_as_written and job.known is None
+    rows = _read_on(ctx, stream, job.tokens, followed.tokens, fill=is_read_as_written)
+    for place, (row, candidates) in enumerate(zip(chain((logits,), rows), followed.candidates, strict=True)):
+        _likeliest(row, job)
+        running.expected.append(expectation(row, candidates))
+        if goes_along:
+            _advance(running, row, is_end, ctx.n_ctx)
+            goes_along = not running.is_over and running.answer[-1:] == list(followed.tokens[place : place + 1])
+    if job.known is not None:
+        running.answer, running.is_over = list(job.known), True
+    elif not is_read_as_written:
+        # Generating starts from the prompt as it was read.
+        ctx.forget(stream, len(job.tokens))
+        _advance(running, logits, is_end, ctx.n_ctx)
+    elif not running.is_over:
+        ctx.forget(stream, running.position)
+    return running
+
+
+def _try_guess(ctx: Context, stream: int, running: _Running, is_end: Callable[[int], bool]) -> None:
+    """Read what the answer may go on with, and keep it as far as it does."""
+    start, answer = running.position, running.answer
+    guess = running.guess(answer, min(running.job.max_new_tokens - len(answer), ctx.n_ctx - start - ROOM - 1))
+    if not guess:
+        return
+    before = (*running.job.tokens, *answer[:-1])
+    after = iter((*guess, None))
+    for row in _read_on(ctx, stream, before, (answer[-1], *guess), fill=True):
+        _advance(running, row, is_end, ctx.n_ctx)
+        if running.is_over or answer[-1] != next(after):
+            break
+    if not running.is_over:
+        ctx.forget(stream, running.position)
+    running.guess.was(right=running.position > start + len(guess))
+
+
+def _read_on(
+    ctx: Context, stream: int, before: Sequence[int], tokens: Sequence[int], *, fill: bool
+) -> Iterator[NDArray[np.float32]]:
+    """The logits after each of these tokens, which follow on those that the stream holds."""
+    # In blocks, as the logits at every place are held.
+    for first in range(0, len(tokens), FEW):
+        block = tokens[first : first + FEW]
+        rows = ctx.reading.holding(len(block), FEW) if fill and ctx.reading else len(block)
+        start = len(before) + first
+        held = (*before, *tokens[:first], *block, *[_DUMMY_TOKEN] * (rows - len(block)))
+        yield from ctx.read_all(stream, held, start, start + rows)[: len(block)]
+
+
+def _advance(running: _Running, logits: NDArray[np.float32], is_end: Callable[[int], bool], n_ctx: int) -> None:
+    """Take the next token."""
     job = running.job
-    if job.follow is not None and job.known is not None:
-        running.answer = list(job.known)
-        return running.finished(truncated=False)
     token = _likeliest(logits, job)
     if job.sampler is not None:
         token = job.sampler(logits)
     if job.traced and job.follow is None:
         running.expected.append(expectation(logits))
     if is_end(token):
-        return running.finished(truncated=False)
+        running.is_over = True
+        return
     running.answer.append(token)
     if len(running.answer) >= job.max_new_tokens or running.position >= n_ctx:
-        return running.finished(truncated=True)
-    return None
+        running.is_over = running.truncated = True
 
 
 def _likeliest(logits: NDArray[np.float32], job: Job) -> int:
@@ -177,19 +249,6 @@ def _likeliest(logits: NDArray[np.float32], job: Job) -> int:
     if not np.isfinite(logits[token]):
         raise EngineError(f"case {job.label}: the model computed {logits[token]} instead of a number")
     return token
-
-
-def _follow(ctx: Context, stream: int, job: Job, followed: Followed, logits: NDArray[np.float32]) -> Iterator[Expected]:
-    """What is expected at every place of another answer; `stream` holds the prompt, `logits` are what it led to."""
-    candidates = iter(followed.candidates)
-    _likeliest(logits, job)
-    yield expectation(logits, next(candidates))
-    start, tokens = len(job.tokens), job.tokens + followed.tokens
-    # In blocks, as the logits at every place are held.
-    for first in range(start, len(tokens), BLOCK):
-        for row in ctx.read_all(stream, tokens, first, min(first + BLOCK, len(tokens))):
-            _likeliest(row, job)
-            yield expectation(row, next(candidates))
 
 
 def read_prompt(
@@ -215,7 +274,9 @@ class _PromptReader:
         self._ctx = ctx
         self._cuts = cuts
         self._share = share
-        self._held: tuple[int, ...] = ()
+        self._last: tuple[int, ...] = ()
+        """The prompt whose beginning the trunk holds."""
+        self._held = 0
         self._led_to: NDArray[np.float32] | None = None
         """The last position's logits, (n_vocab,), while the trunk holds a whole prompt."""
 
@@ -230,17 +291,18 @@ class _PromptReader:
 
     def _grow_trunk(self, tokens: tuple[int, ...], following: tuple[int, ...]) -> int:
         """Bring the trunk to what this prompt shares with the last or the following one; its new length."""
-        if tokens == self._held:
+        if tokens == self._last and self._held == len(tokens):
             return len(tokens)
-        kept = self._cuts.shared(tokens, self._held)
-        if kept < len(self._held):
+        kept = self._cuts.shared(tokens, self._last, self._held)
+        if kept < self._held:
             self._ctx.forget(self._ctx.trunk, kept)
-        length = len(tokens) if tokens == following else self._cuts.shared(tokens, following)
-        if length - kept < self._cuts.worth:
-            length = kept
-        else:
+        repeated = tokens == following
+        length = len(tokens) if repeated else self._cuts.shared(tokens, following, len(following))
+        if repeated or self._cuts.is_worth(tokens, kept, length):
             logits = read_prompt(self._ctx, self._ctx.trunk, tokens, self._cuts, kept, length)
             # Whatever is read next takes their place.
             self._led_to = None if logits is None else logits.copy()
-        self._held = tokens[:length]
+        else:
+            length = kept
+        self._last, self._held = tokens, length
         return length

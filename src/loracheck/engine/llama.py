@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from loracheck.engine import AdapterPart, Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, Trace, View
-from loracheck.engine.cuts import BATCH, BLOCK, BetweenTiles, Cuts, InBlocks
-from loracheck.engine.decode import Finished, Followed, Job, decode, read_prompt
+from loracheck.engine.cuts import BetweenTiles, Cuts, InBlocks
+from loracheck.engine.decode import ROOM, Finished, Followed, Job, decode, read_prompt
 from loracheck.engine.identity import llama_identity
 from loracheck.engine.llama_context import LlamaContext
 from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp
@@ -131,7 +131,7 @@ class _Model:
         jobs = [self._job(index, prompt) for index, prompt in enumerate(prompts)]
         if not jobs:
             return
-        longest = max(
+        longest = ROOM + max(
             len(job.tokens) + max(job.max_new_tokens, len(job.follow.tokens) if job.follow else 0) for job in jobs
         )
         with self._view(view, longest, len(jobs)) as ctx:
@@ -182,19 +182,23 @@ class _Model:
         wanted = limit if self._fixed_context else min(limit, whole_pages(n_ctx))
         rows = rows_of(self._header, gpu_layers=self._settings.gpu_layers, width=width)
         streams = rows.holding(jobs, width)
-        if self._context is None or self._context.n_ctx < wanted or self._context.width != streams:
+        most = max(streams, self._cuts.most_rows(n_ctx))
+        kept = self._context
+        if kept is None or kept.n_ctx < wanted or kept.width != streams or kept.most < most:
             self._drop_context()
-            self._context = LlamaContext(
+            kept = self._context = LlamaContext(
                 self._model,
                 self._n_vocab,
                 n_ctx=wanted,
                 width=streams,
                 rows=rows,
-                most=max(streams, BATCH if self._promised else BLOCK),
+                most=most,
                 threads=self._settings.threads,
                 tick=self._tick,
+                flash=self._promised is not None,
+                reading=self._promised if self._can_cut and self._promised and self._promised.has(streams) else None,
             )
-        return self._context
+        return kept
 
     def _drop_context(self) -> None:
         if self._context is not None:
@@ -262,7 +266,9 @@ class _Model:
             )
         follow = Followed(prompt.follow.tokens, prompt.follow.candidates) if prompt.follow and self._can_cut else None
         draw = sampler(prompt.attempt, prompt.text) if prompt.attempt else None
-        return Job(index, prompt.id, tokens, prompt.max_new_tokens, prompt.traced, follow, prompt.known, draw)
+        return Job(
+            index, prompt.id, tokens, prompt.max_new_tokens, prompt.traced, follow, prompt.known, draw, prompt.draft
+        )
 
     def _tokenize(self, text: str) -> tuple[int, ...]:
         """Special tokens written in the text are recognised; BOS is added where the model's metadata says so."""

@@ -31,11 +31,15 @@ class LlamaContext:
         most: int,
         threads: int,
         tick: Tick,
+        flash: bool = False,
+        reading: Rows | None = None,
     ) -> None:
-        """A batch has `most` rows at the most; `tick` is called after each."""
+        """A batch has `most` rows at the most; `tick` is called after each. `flash` is for flash attention."""
         self.width = width
         self.trunk = width
         self._rows = rows
+        self.reading = reading
+        self.most = most
         self.n_ctx = n_ctx
         self._tick = tick
         self._n_vocab = n_vocab
@@ -46,7 +50,9 @@ class LlamaContext:
         params.n_threads = params.n_threads_batch = threads
         # One KV buffer a stream: in a unified one a case's sums would run over its neighbours' cells.
         params.kv_unified = False
-        params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        params.flash_attn_type = (
+            llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash else llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        )
         params.swa_full = True
         params.no_perf = True
         forget_log()

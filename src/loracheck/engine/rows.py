@@ -4,8 +4,9 @@ Kernels round differently for other numbers of rows. What they guarantee is know
 matrix kernels work on tiles of four rows and treat what is left over in another way, with one more way for fewer than
 eight rows: among 8, 12, 16, ... rows, every row comes out the same, bit for bit, and what is left over does not change
 the tiles before it. Tensors of some types are multiplied row by row; there any number does from two on, where the F16
-kernels of adapters are the same. A processor of another kind, or a GPU, promises nothing that we could test: its steps
-always have all their rows.
+kernels of adapters are the same. Flash attention takes each row by itself as long as a stream has fewer than 64 of
+them, so there it makes no difference either whether a token is read among others or written in a step of its own.
+A processor of another kind, or a GPU, promises nothing that we could test: its steps always have all their rows.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ _NARROW, _WIDE = 8, 16
 
 _PAGE = 256
 
+FLASH_TILE = 64
+"""With so many rows of a stream or more, flash attention computes them together, in another way."""
+
+# llama.cpp has no flash attention for these.
+_WITHOUT_FLASH = {"grok"}
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -30,9 +37,13 @@ class Rows:
     least: int
     multiple: int
 
+    def has(self, width: int) -> bool:
+        """Whether so many rows are one of the numbers that compute the same."""
+        return width >= self.least and width % self.multiple == 0
+
     def holding(self, live: int, width: int) -> int:
         """The fewest rows, of `width` at the most, that hold so many."""
-        if width < self.least or width % self.multiple:
+        if not self.has(width):
             return width
         return min(width, max(self.least, -(-live // self.multiple) * self.multiple))
 
@@ -40,6 +51,8 @@ class Rows:
 def promised_rows(model: GgufFile, *, gpu_layers: int) -> Rows | None:
     """What the kernels promise; None where that is nothing."""
     if gpu_layers or platform.machine().lower() not in ("x86_64", "amd64"):
+        return None
+    if model.text("general.architecture") in _WITHOUT_FLASH:
         return None
     return Rows(2, 1) if _row_by_row(model) else Rows(8, 4)
 
