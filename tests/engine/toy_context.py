@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loracheck.engine.cuts import BetweenTiles, InBlocks
-from loracheck.engine.rows import Rows
+from loracheck.engine.rows import FLASH_TILE, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,7 @@ class ToyContext:
         assert end <= self.n_ctx
         if self.reading:
             assert self.reading.has(end - start), "so many rows compute in another way"
-            assert end - start < self._tiles.large
+            assert end - start < FLASH_TILE
         rows = []
         for place in range(start, end):
             self.streams[stream].append(tokens[place])

@@ -149,8 +149,6 @@ class Prompt:
     """The view's own whole answer, where that is known: it is not generated again when another is to be traced."""
     attempt: Try | None = None
     """Which of several answers to draw; None for the greedy one. What is drawn is not traced."""
-    draft: tuple[int, ...] = ()
-    """What may be answered, such as another view's answer. It saves time where it is right, and changes nothing."""
 
     @property
     def question(self) -> tuple[str, int, Try | None]:

@@ -6,8 +6,8 @@ on its neighbours:
 - a decode step has only numbers of rows that compute the same (rows.py), streams 0 and up without a hole; a stream
   without a case is fed a dummy token;
 - a prompt is read alone, and cut only where that changes nothing, whatever it shares with others (cuts.py);
-- what an answer may go on with is guessed and read at once only where a token that is read computes the same as one
-  in a step: then it is kept as far as it is what would have been written, and a wrong guess costs nothing but time;
+- an answer that is read because it is to be followed is kept, as far as it is what would have been written, where a
+  token that is read computes the same as one in a step;
 - several tries at one prompt begin from the very same reading of it, and each draws with its own luck.
 """
 
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from loracheck.engine.cuts import FEW, Cuts
-from loracheck.engine.guess import Guesser
 from loracheck.engine.trace import Expected, expectation
 from loracheck.errors import EngineError
 
@@ -78,8 +77,6 @@ class Job:
     """The answer, when there is none to be generated."""
     sampler: Sampler | None = None
     """Draws the tokens of its answer, one after another; None to take the likeliest."""
-    draft: tuple[int, ...] = ()
-    """What it may answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +97,6 @@ class _Running:
     """Of the followed answer where there is one, else of its own so far."""
     is_over: bool = False
     truncated: bool = False
-    guess: Guesser = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.guess = Guesser(self.job.draft)
 
     @property
     def position(self) -> int:
@@ -142,7 +135,7 @@ def decode(
 
 
 def _step(ctx: Context, slots: list[_Running | None], is_end: Callable[[int], bool]) -> None:
-    """One token for each case, and more where they can be guessed."""
+    """One token for each case."""
     rows = ctx.rows(sum(running is not None for running in slots))
     _move_down(ctx, slots, rows)
     logits = ctx.step(
@@ -154,10 +147,6 @@ def _step(ctx: Context, slots: list[_Running | None], is_end: Callable[[int], bo
             ctx.forget(stream)
         else:
             _advance(running, logits[stream], is_end, ctx.n_ctx)
-    if ctx.reading is not None:
-        for stream, running in enumerate(slots):
-            if running is not None and not running.is_over:
-                _try_guess(ctx, stream, running, is_end)
 
 
 def _move_down(ctx: Context, slots: list[_Running | None], rows: int) -> None:
@@ -196,23 +185,6 @@ def _begin(ctx: Context, stream: int, job: Job, logits: NDArray[np.float32], is_
     elif not running.is_over:
         ctx.forget(stream, running.position)
     return running
-
-
-def _try_guess(ctx: Context, stream: int, running: _Running, is_end: Callable[[int], bool]) -> None:
-    """Read what the answer may go on with, and keep it as far as it does."""
-    start, answer = running.position, running.answer
-    guess = running.guess(answer, min(running.job.max_new_tokens - len(answer), ctx.n_ctx - start - ROOM - 1))
-    if not guess:
-        return
-    before = (*running.job.tokens, *answer[:-1])
-    after = iter((*guess, None))
-    for row in _read_on(ctx, stream, before, (answer[-1], *guess), fill=True):
-        _advance(running, row, is_end, ctx.n_ctx)
-        if running.is_over or answer[-1] != next(after):
-            break
-    if not running.is_over:
-        ctx.forget(stream, running.position)
-    running.guess.was(right=running.position > start + len(guess))
 
 
 def _read_on(
