@@ -113,14 +113,22 @@ def test_an_answer_is_read_as_far_as_it_is_the_one_that_is_followed(wrong: int |
     assert following.steps == (0 if wrong is None else 39 - wrong)
 
 
-def test_a_long_prompt_has_a_body_that_is_read_in_large_batches() -> None:
-    """What it shares with prompts of about its length is more than with others."""
-    tiles = BetweenTiles(Rows(4, 2), few=8, large=12, most=30, worth=4)
-    common = tuple(place % 5 for place in range(180))
-    prompts = [(*common[:length], number, 1, 2, 3, 4) for number, length in enumerate((40, 150, 153, 175, 171, 152))]
-    ctx = ToyContext(4, n_ctx=250, tiles=tiles)
-    assert {tiles.body(len(prompt)) for prompt in prompts} == {0, 144, 168}
-    assert decode(ctx, make_jobs(prompts), tiles=tiles) == alone(ctx, make_jobs(prompts))
+WITH_BODIES = BetweenTiles(Rows(4, 2), few=8, large=12, most=30, worth=4)
+LONG = tuple(place % 5 for place in range(300))
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 5), st.integers(1, 9)), max_size=6))
+def test_long_prompts_share_what_they_can_and_are_cut_only_where_they_may(parts: list[tuple[int, int, int]]) -> None:
+    jobs = make_jobs([(*LONG[:length], *(number,) * count) for length, number, count in parts], limit=3)
+    ctx = ToyContext(4, n_ctx=320, tiles=WITH_BODIES)
+    assert decode(ctx, jobs, tiles=WITH_BODIES) == alone(ctx, jobs)
+
+
+def test_the_body_of_a_long_prompt_is_shared_by_prompts_of_about_its_length() -> None:
+    prompts = [(*LONG[:length], number, 1, 2, 3, 4) for number, length in enumerate((40, 150, 153, 175, 171, 152))]
+    ctx = ToyContext(4, n_ctx=250, tiles=WITH_BODIES)
+    assert {WITH_BODIES.body(len(prompt)) for prompt in prompts} == {0, 144, 168}
+    assert decode(ctx, make_jobs(prompts), tiles=WITH_BODIES) == alone(ctx, make_jobs(prompts))
     assert ctx.prompt_tokens_read < sum(map(len, prompts)) / 2
 
 

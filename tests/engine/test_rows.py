@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loracheck.engine.rows import Rows, default_width, rows_of
+from loracheck.engine.rows import Rows, default_width, promised_rows, rows_of
 from loracheck.models.gguf_file import GgufFile, TensorInfo
 
 
@@ -26,14 +26,14 @@ def test_a_step_never_has_more_rows_than_there_are_streams() -> None:
     assert [Rows(2, 1).holding(live, 4) for live in (1, 2, 3, 4)] == [2, 2, 3, 4]
 
 
-def a_model(*layer_types: str) -> GgufFile:
+def a_model(*layer_types: str, architecture: str = "llama") -> GgufFile:
     """Its output is tiled and its norms are F32, whatever its layers are."""
     tensors = [
         TensorInfo("token_embd.weight", (64, 99), "Q8_0", 0, 1),
         TensorInfo("blk.0.attn_norm.weight", (64,), "F32", 0, 1),
         *(TensorInfo(f"blk.0.matrix{i}.weight", (64, 64), name, 0, 1) for i, name in enumerate(layer_types)),
     ]
-    return GgufFile(Path("model.gguf"), 3, {}, {}, tuple(tensors), 0, 0)
+    return GgufFile(Path("model.gguf"), 3, {"general.architecture": architecture}, {}, tuple(tensors), 0, 0)
 
 
 @pytest.fixture
@@ -64,6 +64,12 @@ def test_what_the_layers_are_stored_as_decides(types: tuple[str, ...], rows: Row
 def test_a_gpu_promises_nothing_so_its_steps_are_all_alike(gpu_layers: int) -> None:
     rows = rows_of(a_model("Q4_1"), gpu_layers=gpu_layers, width=12)
     assert [rows.holding(live, 12) for live in (1, 5, 12)] == [12, 12, 12]
+
+
+@pytest.mark.usefixtures("on_x86")
+def test_a_model_without_flash_attention_promises_nothing() -> None:
+    assert promised_rows(a_model("Q8_0"), gpu_layers=0) == Rows(8, 4)
+    assert promised_rows(a_model("Q8_0", architecture="grok"), gpu_layers=0) is None
 
 
 def test_another_processor_promises_nothing_so_its_steps_are_all_alike(monkeypatch: pytest.MonkeyPatch) -> None:
