@@ -119,10 +119,18 @@ def masked(text: str) -> str:
 @pytest.mark.engine
 @needs_base
 @pytest.mark.usefixtures("demo_cache")
-def test_the_recorded_run_is_what_the_demo_prints(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "adapters", [pytest.param(("toolcaller", "renamer", "chatty"), marks=pytest.mark.slow, id="all"), ("renamer",)]
+)
+def test_the_recorded_run_is_what_the_demo_prints(adapters: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
     (recorded,) = re.findall(r"```text\n(.*?)```", (ROOT / "docs" / "demo.md").read_text("utf-8"), re.DOTALL)
-    assert run(["demo", "--quiet"]) == 0
-    assert masked(capfd.readouterr().out) == masked(recorded)
+    # A part for each adapter, and the words at the end.
+    parts = re.split(r"\n\n(?=\w+: |Now on)", recorded)
+    expected = [part for part in parts if part.startswith((*adapters, "Now on"))]
+    assert len(expected) == len(adapters) + 1
+    chosen = [] if len(adapters) > 1 else ["--adapter", *adapters]
+    assert run(["demo", *chosen, "--quiet"]) == 0
+    assert masked(capfd.readouterr().out) == masked("\n\n".join(expected))
 
 
 @pytest.mark.engine
@@ -139,7 +147,7 @@ def test_the_commands_and_the_python_run_in_the_order_of_the_page(
     Path("recorded.jsonl").write_text(RECORDED, encoding="utf-8")
     Path("held-out.jsonl").write_text(HELD_OUT, encoding="utf-8")
     write_peft(Path("peft-folder"), lora("model.layers.0.self_attn.q_proj", (576, 576)))
-    # The demo is run whole by the test above.
+    # The demo is run by the test above.
     for command in [each for each in commands("loracheck") if each != "loracheck demo"]:
         if "candidate.json" in command:
             shutil.copy("out.json", "candidate.json")

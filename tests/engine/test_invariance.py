@@ -305,7 +305,10 @@ def test_an_answer_is_the_same_whichever_is_followed(engine: LlamaEngine, model:
 def test_an_answer_is_the_same_whichever_is_followed_on_the_second_model_too(
     engine: LlamaEngine, qwen_model: Path
 ) -> None:
-    asked = [Prompt(text, text, 40) for text in ("What is 2 + 2?", "What is 3 + 4?")]
+    asked = [
+        Prompt(text, f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n", 40)
+        for text in ("What is 2 + 2?", "What is 3 + 4?")
+    ]
     assert_that_following_changes_nothing(Runs(engine, qwen_tuned(qwen_model)), asked)
 
 
