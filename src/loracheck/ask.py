@@ -56,7 +56,9 @@ def prompts_of(plan: Plan, questions: Questions, answers: Answers) -> Iterator[P
     for prompt, asked in zip(questions.prompts, questions.follows, strict=True):
         answer = asked and answers.find(base, asked)
         makes_call = asked and answer and answer.trace and reader.reads_a_call(answer_to(asked, answer))
-        yield replace(prompt, follow=answer.trace if answer and makes_call else None)
+        yield replace(
+            prompt, follow=answer.trace if answer and makes_call else None, draft=answer.tokens if answer else ()
+        )
 
 
 class _Proof:

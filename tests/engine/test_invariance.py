@@ -319,10 +319,10 @@ def assert_that_following_changes_nothing(run: Runs, prompts: list[Prompt]) -> N
     assert len(traces) == len(prompts), "whole answers, with their traces"
     # What a view expects at its own answer is the same to the last bit when it reads that answer.
     assert run([replace(prompt, follow=plain[prompt.id].trace) for prompt in prompts]) == plain
+    tokens = {prompt: answer.tokens for prompt, answer in plain.items()}
     for trace in traces:
         wrong = len(trace.tokens) // 2
         other = replace(trace, tokens=(*trace.tokens[:wrong], 99, *trace.tokens[wrong + 1 :]))
-        followed = run([replace(prompt, follow=other) for prompt in prompts])
-        assert {name: answer.tokens for name, answer in followed.items()} == {
-            name: answer.tokens for name, answer in plain.items()
-        }
+        for asked in ({"follow": other}, {"draft": other.tokens}, {"draft": trace.tokens}):
+            found = run([replace(prompt, **asked) for prompt in prompts])
+            assert {prompt: answer.tokens for prompt, answer in found.items()} == tokens

@@ -149,6 +149,8 @@ class Prompt:
     """The view's own whole answer, where that is known: it is not generated again when another is to be traced."""
     attempt: Try | None = None
     """Which of several answers to draw; None for the greedy one. What is drawn is not traced."""
+    draft: tuple[int, ...] = ()
+    """What it may answer, such as another view's answer: it saves time as far as it is right, and changes nothing."""
 
     @property
     def question(self) -> tuple[str, int, Try | None]:

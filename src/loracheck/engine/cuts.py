@@ -59,12 +59,12 @@ class BetweenTiles:
     """Not under the least number of rows. A batch takes as long as eight more rows in another one."""
 
     def body(self, length: int) -> int:
-        """How many of a prompt's first tokens are read in large batches: none before they fill twelve."""
+        """How many of a prompt's first tokens are read in large batches: none before they fill four."""
         room = length - self.rows.least
-        if room < 12 * self.large:
+        if room < 4 * self.large:
             return 0
         # A quarter of the body or less.
-        step = 2 * self.large
+        step = self.large
         while room >= 8 * step:
             step *= 2
         return room - room % step

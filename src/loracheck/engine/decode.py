@@ -6,8 +6,8 @@ on its neighbours:
 - a decode step has only numbers of rows that compute the same (rows.py), streams 0 and up without a hole; a stream
   without a case is fed a dummy token;
 - a prompt is read alone, and cut only where that changes nothing, whatever it shares with others (cuts.py);
-- an answer that is read because it is to be followed is kept, as far as it is what would have been written, where a
-  token that is read computes the same as one in a step;
+- another answer that is read, because it is to be followed or as a draft, is kept as far as it is what would have been
+  written, where a token that is read computes the same as one in a step;
 - several tries at one prompt begin from the very same reading of it, and each draws with its own luck.
 """
 
@@ -34,6 +34,9 @@ _DUMMY_TOKEN = 0
 
 ROOM = 8
 """Tokens that a context needs beyond those of the longest prompt with its answer, to fill the tiles of a reading."""
+
+_FIRST_ROWS = 16
+"""Of a draft; one that is wrong is mostly wrong soon."""
 
 
 class Context(Protocol):
@@ -77,6 +80,8 @@ class Job:
     """The answer, when there is none to be generated."""
     sampler: Sampler | None = None
     """Draws the tokens of its answer, one after another; None to take the likeliest."""
+    draft: tuple[int, ...] = ()
+    """What it may answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,8 @@ def _begin(ctx: Context, stream: int, job: Job, logits: NDArray[np.float32], is_
     running, followed = _Running(job), job.follow
     if followed is None:
         _advance(running, logits, is_end, ctx.n_ctx)
+        if ctx.reading is not None:
+            _take_over_draft(ctx, stream, running, is_end)
         return running
     # Reading on takes the logits' place.
     logits = logits.copy()
@@ -185,6 +192,22 @@ def _begin(ctx: Context, stream: int, job: Job, logits: NDArray[np.float32], is_
     elif not running.is_over:
         ctx.forget(stream, running.position)
     return running
+
+
+def _take_over_draft(ctx: Context, stream: int, running: _Running, is_end: Callable[[int], bool]) -> None:
+    """Read on with it as long as the answer is the same: some tokens first, and then as many as can be."""
+    draft, answer = running.job.draft, running.answer
+    rows = _FIRST_ROWS
+    while not running.is_over and len(answer) < len(draft) and draft[: len(answer)] == tuple(answer):
+        ahead = draft[len(answer) - 1 :][:rows]
+        if running.position + len(ahead) + ROOM > ctx.n_ctx:
+            return
+        for row in _read_on(ctx, stream, (*running.job.tokens, *answer[:-1]), ahead, fill=True):
+            _advance(running, row, is_end, ctx.n_ctx)
+            if running.is_over or answer[-1:] != list(draft[len(answer) - 1 : len(answer)]):
+                break
+        ctx.forget(stream, running.position)
+        rows = FEW
 
 
 def _read_on(

@@ -266,7 +266,9 @@ class _Model:
             )
         follow = Followed(prompt.follow.tokens, prompt.follow.candidates) if prompt.follow and self._can_cut else None
         draw = sampler(prompt.attempt, prompt.text) if prompt.attempt else None
-        return Job(index, prompt.id, tokens, prompt.max_new_tokens, prompt.traced, follow, prompt.known, draw)
+        return Job(
+            index, prompt.id, tokens, prompt.max_new_tokens, prompt.traced, follow, prompt.known, draw, prompt.draft
+        )
 
     def _tokenize(self, text: str) -> tuple[int, ...]:
         """Special tokens written in the text are recognised; BOS is added where the model's metadata says so."""
