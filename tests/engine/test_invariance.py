@@ -35,6 +35,9 @@ PAIRS = [(name, view) for name in FORMATS for view in (TUNED, BARE) if view == T
 # What a step of any number of rows computes is tested in every format; whole answers, in one of each family.
 QUICK = [("Q4_1", TUNED), ("Q4_1", BARE), ("Q8_0", TUNED), ("F16", TUNED), ("Q4_K_M", TUNED)]
 
+QWEN_TERSE = (AdapterUse(adapter_file("qwen-terse")),)
+with_and_without_an_adapter = pytest.mark.parametrize("adapters", [(), QWEN_TERSE], ids=["base", "adapter"])
+
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, Path]:
@@ -101,7 +104,7 @@ def test_on_the_second_model_too(engine: LlamaEngine, qwen_model: Path) -> None:
 
 
 def qwen_tuned(model: Path) -> View:
-    return View("adapter", model, (AdapterUse(adapter_file("qwen-terse")),))
+    return View("adapter", model, QWEN_TERSE)
 
 
 def assert_that_nothing_depends_on_the_batch(run: Runs, prompts: list[Prompt]) -> None:
@@ -174,7 +177,7 @@ def test_every_number_of_rows_that_a_step_may_have_computes_the_same_bits(engine
 
 
 @pytest.mark.qwen
-@pytest.mark.parametrize("adapters", [(), (AdapterUse(adapter_file("qwen-terse")),)], ids=["base", "adapter"])
+@with_and_without_an_adapter
 def test_every_number_of_rows_computes_the_same_bits_on_the_second_model_too(
     engine: LlamaEngine, qwen_model: Path, adapters: tuple[AdapterUse, ...]
 ) -> None:
@@ -222,7 +225,7 @@ def test_a_prompt_comes_out_the_same_wherever_it_is_cut_between_tiles(engine: Ll
 
 
 @pytest.mark.qwen
-@pytest.mark.parametrize("adapters", [(), (AdapterUse(adapter_file("qwen-terse")),)], ids=["base", "adapter"])
+@with_and_without_an_adapter
 def test_a_prompt_comes_out_the_same_wherever_it_is_cut_on_the_second_model_too(
     engine: LlamaEngine, qwen_model: Path, adapters: tuple[AdapterUse, ...]
 ) -> None:
@@ -272,7 +275,7 @@ def test_a_token_that_is_read_computes_the_same_bits_as_one_in_a_step(engine: Ll
 
 
 @pytest.mark.qwen
-@pytest.mark.parametrize("adapters", [(), (AdapterUse(adapter_file("qwen-terse")),)], ids=["base", "adapter"])
+@with_and_without_an_adapter
 def test_a_token_that_is_read_computes_the_same_bits_on_the_second_model_too(
     engine: LlamaEngine, qwen_model: Path, adapters: tuple[AdapterUse, ...]
 ) -> None:

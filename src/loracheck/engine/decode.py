@@ -21,19 +21,16 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from loracheck.engine.cuts import FEW, Cuts
+from loracheck.engine.rows import ROOM, Rows
 from loracheck.engine.trace import Expected, expectation
 from loracheck.errors import EngineError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from loracheck.engine.rows import Rows
     from loracheck.engine.sampling import Sampler
 
 _DUMMY_TOKEN = 0
-
-ROOM = 8
-"""Tokens that a context needs beyond those of the longest prompt with its answer, to fill the tiles of a reading."""
 
 _FIRST_ROWS = 16
 """Of a draft; one that is wrong is mostly wrong soon."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from loracheck.engine import AdapterPart, Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, Trace, View
 from loracheck.engine.cuts import BetweenTiles, Cuts, InBlocks
-from loracheck.engine.decode import ROOM, Finished, Followed, Job, decode, read_prompt
+from loracheck.engine.decode import Finished, Followed, Job, decode, read_prompt
 from loracheck.engine.identity import llama_identity
 from loracheck.engine.llama_context import LlamaContext
 from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp
@@ -131,7 +131,7 @@ class _Model:
         jobs = [self._job(index, prompt) for index, prompt in enumerate(prompts)]
         if not jobs:
             return
-        longest = ROOM + max(
+        longest = max(
             len(job.tokens) + max(job.max_new_tokens, len(job.follow.tokens) if job.follow else 0) for job in jobs
         )
         with self._view(view, longest, len(jobs)) as ctx:

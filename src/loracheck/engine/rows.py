@@ -23,6 +23,9 @@ _NARROW, _WIDE = 8, 16
 
 _PAGE = 256
 
+ROOM = 8
+"""Tokens that a context needs beyond those of the longest prompt with its answer, to fill the tiles of a reading."""
+
 FLASH_TILE = 64
 """With so many rows of a stream or more, flash attention computes them together, in another way."""
 
@@ -68,8 +71,8 @@ def default_width(model: GgufFile) -> int:
 
 
 def whole_pages(tokens: int) -> int:
-    """As many as a context has room for that holds so many: llama.cpp makes contexts by the page."""
-    return -(-tokens // _PAGE) * _PAGE
+    """How large a context is that holds so many, and fills their tiles: llama.cpp makes contexts by the page."""
+    return -(-(tokens + ROOM) // _PAGE) * _PAGE
 
 
 def _row_by_row(model: GgufFile) -> bool:
