@@ -12,8 +12,10 @@ from loracheck.demo import adapter_file
 from loracheck.engine import AdapterUse, Prompt, Sampling, Settings, Try, View
 from loracheck.engine.rows import FLASH_TILE, default_width, promised_rows, rows_of
 from loracheck.engine.stored import StoredEngine
+from loracheck.file_types import FILE_TYPES, MAKEABLE
 from loracheck.models.model import read_model_header
 from loracheck.store import Store
+from models.factory import write_runnable_model
 from real import BARE, BASE, TUNED, demo_prompts, needs_model
 
 if TYPE_CHECKING:
@@ -48,18 +50,19 @@ def models() -> dict[str, Path]:
 @pytest.fixture
 def model(request: pytest.FixtureRequest, models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     if request.param not in models:
-        models[request.param] = quantized(tmp_path_factory.mktemp("quantized") / f"{request.param}.gguf")
+        path = tmp_path_factory.mktemp("quantized") / f"{request.param}.gguf"
+        models[request.param] = quantized(path, FORMATS[request.param], BASE)
     return models[request.param]
 
 
-def quantized(path: Path) -> Path:
+def quantized(path: Path, file_type: int | None, model: Path) -> Path:
     from loracheck.engine.native import capture_log, llama_cpp
 
     capture_log()
     params = llama_cpp.llama_model_quantize_default_params()
-    params.ftype = FORMATS[path.stem]
+    params.ftype = file_type
     params.allow_requantize = True
-    assert llama_cpp.llama_model_quantize(str(BASE).encode(), str(path).encode(), params) == 0
+    assert llama_cpp.llama_model_quantize(str(model).encode(), str(path).encode(), params) == 0
     return path
 
 
@@ -232,14 +235,16 @@ def test_a_prompt_comes_out_the_same_wherever_it_is_cut_on_the_second_model_too(
     assert_that_cuts_change_nothing(engine, qwen_model, adapters)
 
 
-def assert_that_cuts_change_nothing(engine: LlamaEngine, path: Path, adapters: tuple[AdapterUse, ...]) -> None:
+def assert_that_cuts_change_nothing(
+    engine: LlamaEngine, path: Path, adapters: tuple[AdapterUse, ...], vocabulary: int = 4096
+) -> None:
     """The logits after a prompt, and those of the step after it, which hang on all that it left in memory."""
     rows = promised(path)
     least, tile = rows.least, rows.multiple
     with engine.load(path)._view(View("any", path, adapters), 1024, least) as ctx:
 
         def digests(length: int, sizes: Sequence[int]) -> tuple[bytes, bytes]:
-            tokens, start = some_tokens(length), 0
+            tokens, start = some_tokens(length, vocabulary), 0
             ctx.clear()
             for size in (*sizes, length - sum(sizes)):
                 logits = ctx.read(0, tokens, start, start + size)
@@ -258,6 +263,26 @@ def assert_that_cuts_change_nothing(engine: LlamaEngine, path: Path, adapters: t
         assert digests(2 * FLASH_TILE + 8, (FLASH_TILE + 4,)) == whole
 
 
+TOY_VOCABULARY = 512
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_runnable_model(tmp_path_factory.mktemp("toy") / "F32.gguf", vocab=TOY_VOCABULARY)
+
+
+@pytest.mark.parametrize("name", MAKEABLE)
+def test_what_rows_promise_holds_for_every_type_where_all_matrices_have_it(
+    engine: LlamaEngine, toy: Path, tmp_path: Path, name: str
+) -> None:
+    """The two real models are too narrow for the blocks of most types, and fall back to others."""
+    numbers = {name: number for number, name in FILE_TYPES.items()}
+    path = quantized(tmp_path / "model.gguf", numbers[name], toy)
+    assert_that_rows_compute_the_same(engine, path, ())
+    assert_that_cuts_change_nothing(engine, path, (), TOY_VOCABULARY)
+    assert_that_reading_is_stepping(engine, path, (), TOY_VOCABULARY)
+
+
 def promised(path: Path) -> Rows:
     rows = promised_rows(read_model_header(path), gpu_layers=0)
     if rows is None:
@@ -265,8 +290,8 @@ def promised(path: Path) -> Rows:
     return rows
 
 
-def some_tokens(count: int) -> list[int]:
-    return [7 + 5 * place % 4000 for place in range(count)]
+def some_tokens(count: int, vocabulary: int = 4096) -> list[int]:
+    return [7 + 5 * place % (vocabulary - 96) for place in range(count)]
 
 
 @pytest.mark.parametrize("model", FORMATS, indirect=True)
@@ -282,10 +307,12 @@ def test_a_token_that_is_read_computes_the_same_bits_on_the_second_model_too(
     assert_that_reading_is_stepping(engine, qwen_model, adapters)
 
 
-def assert_that_reading_is_stepping(engine: LlamaEngine, path: Path, adapters: tuple[AdapterUse, ...]) -> None:
+def assert_that_reading_is_stepping(
+    engine: LlamaEngine, path: Path, adapters: tuple[AdapterUse, ...], vocabulary: int = 4096
+) -> None:
     rows = promised(path)
     prompt, count = 21, max(12, rows.least)
-    tokens = some_tokens(prompt + count)
+    tokens = some_tokens(prompt + count, vocabulary)
     with engine.load(path)._view(View("any", path, adapters), 64, rows.least) as ctx:
         ctx.read(0, tokens[:prompt], 0, prompt)
         read = [row.tobytes() for row in ctx.read_all(0, tokens, prompt, prompt + count)]

@@ -26,10 +26,13 @@ def test_a_step_never_has_more_rows_than_there_are_streams() -> None:
     assert [Rows(2, 1).holding(live, 4) for live in (1, 2, 3, 4)] == [2, 2, 3, 4]
 
 
-def a_model(*layer_types: str, architecture: str = "llama") -> GgufFile:
-    """Its output is tiled and its norms are F32, whatever its layers are."""
+def a_model(
+    *layer_types: str, output: str | None = None, embeddings: str = "Q8_0", architecture: str = "llama"
+) -> GgufFile:
+    """Its norms are F32, whatever its layers are. Without an output of their own, the embeddings are that too."""
     tensors = [
-        TensorInfo("token_embd.weight", (64, 99), "Q8_0", 0, 1),
+        TensorInfo("token_embd.weight", (64, 99), embeddings, 0, 1),
+        *([TensorInfo("output.weight", (64, 99), output, 0, 1)] if output else []),
         TensorInfo("blk.0.attn_norm.weight", (64,), "F32", 0, 1),
         *(TensorInfo(f"blk.0.matrix{i}.weight", (64, 64), name, 0, 1) for i, name in enumerate(layer_types)),
     ]
@@ -46,7 +49,8 @@ def on_x86(monkeypatch: pytest.MonkeyPatch) -> None:
     ("types", "rows", "width"),
     [
         (("Q4_1",), Rows(2, 1), 8),
-        (("Q5_K", "Q6_K"), Rows(2, 1), 8),
+        (("Q4_1", "Q5_1"), Rows(2, 1), 8),
+        (("Q6_K",), Rows(8, 4), 16),
         (("Q4_K", "Q6_K"), Rows(8, 4), 16),
         (("Q4_1", "F16"), Rows(8, 4), 16),
         (("Q8_0",), Rows(8, 4), 16),
@@ -57,6 +61,14 @@ def test_what_the_layers_are_stored_as_decides(types: tuple[str, ...], rows: Row
     model = a_model(*types)
     assert rows_of(model, gpu_layers=0, width=width) == rows
     assert default_width(model) == width
+
+
+@pytest.mark.usefixtures("on_x86")
+@pytest.mark.parametrize(("output", "rows"), [("Q8_0", Rows(2, 1)), ("F16", Rows(2, 1)), ("Q6_K", Rows(8, 4))])
+def test_so_does_what_makes_the_logits(output: str, rows: Rows) -> None:
+    assert promised_rows(a_model("Q4_1", output=output), gpu_layers=0) == rows
+    assert promised_rows(a_model("Q4_1", embeddings=output), gpu_layers=0) == rows
+    assert promised_rows(a_model("Q4_1", output="Q8_0", embeddings=output), gpu_layers=0) == Rows(2, 1)
 
 
 @pytest.mark.usefixtures("on_x86")

@@ -126,3 +126,38 @@ def write_loadable_model(path: Path, *, width: int = 64, seed: int = 0) -> Path:
     return write_model(
         path, {name: rng.standard_normal(shape).astype(np.float16) for name, shape in shapes.items()}, extra=extra
     )
+
+
+def write_runnable_model(path: Path, *, width: int = 512, vocab: int = 512, seed: int = 0) -> Path:
+    """A small model of random numbers that llama.cpp runs, and whose rows fit the largest blocks. It has no words."""
+    rng = np.random.default_rng(seed)
+    n_ff, n_kv = 2 * width, width // 2
+    modules = {
+        "attn_q": (width, width),
+        "attn_k": (n_kv, width),
+        "attn_v": (n_kv, width),
+        "attn_output": (width, width),
+        "ffn_gate": (n_ff, width),
+        "ffn_up": (n_ff, width),
+        "ffn_down": (width, n_ff),
+    }
+    shapes = {"token_embd.weight": (vocab, width), "output.weight": (vocab, width)}  # (vocab, embd)
+    norms = ["output_norm.weight"]
+    for layer in range(2):
+        shapes |= {f"blk.{layer}.{module}.weight": shape for module, shape in modules.items()}  # (out, in)
+        norms += [f"blk.{layer}.attn_norm.weight", f"blk.{layer}.ffn_norm.weight"]
+    tensors = {name: rng.standard_normal(shape, np.float32) / np.sqrt(shape[1]) for name, shape in shapes.items()}
+    tensors = {name: numbers.astype(np.float32) for name, numbers in tensors.items()}
+    tensors |= {name: np.ones(width, np.float32) for name in norms}  # (embd,)
+    writer = GGUFWriter(path, "llama")
+    writer.add_type("model")
+    writer.add_block_count(2)
+    writer.add_context_length(1024)
+    writer.add_embedding_length(width)
+    writer.add_feed_forward_length(n_ff)
+    writer.add_head_count(8)
+    writer.add_head_count_kv(4)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(vocab)
+    writer.add_tokenizer_model("none")
+    return _finish(writer, path, tensors, (), None)

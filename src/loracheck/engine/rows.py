@@ -16,8 +16,10 @@ from dataclasses import dataclass
 
 from loracheck.models.gguf_file import GgufFile
 
-# No tiles, however many rows there are: neither llama.cpp's repacked kernels nor its tinyBLAS have these.
-_ROW_BY_ROW = {"Q4_1", "Q5_1", "Q3_K", "Q5_K", "Q6_K"}
+# No tiles, however many rows there are: of llama.cpp's repacked and tiled kernels and its tinyBLAS, none has these.
+_ROW_BY_ROW = {"Q4_1", "Q5_1"}
+# Nor do those of tinyBLAS mind, for the one matrix that makes the logits, on which nothing else is built.
+_OUTPUT = _ROW_BY_ROW | {"Q8_0", "F16", "BF16", "F32"}
 
 _NARROW, _WIDE = 8, 16
 
@@ -76,6 +78,9 @@ def whole_pages(tokens: int) -> int:
 
 
 def _row_by_row(model: GgufFile) -> bool:
-    """Whether the matrices of its layers are; norms and biases are vectors."""
-    layers = (tensor for tensor in model.tensors if tensor.name.startswith("blk.") and len(tensor.dims) > 1)
-    return {tensor.type for tensor in layers} <= _ROW_BY_ROW
+    """Whether its matrices are; norms and biases are vectors."""
+    matrices = {tensor.name: tensor.type for tensor in model.tensors if len(tensor.dims) > 1}
+    # Where there is none, the embeddings make the logits.
+    output = matrices.get("output.weight") or matrices.get("token_embd.weight")
+    layers = {kind for name, kind in matrices.items() if name.startswith("blk.")}
+    return layers <= _ROW_BY_ROW and output in _OUTPUT
