@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import exp
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from loracheck.ask import EFFECT_TEXT
@@ -141,3 +142,24 @@ def test_another_view_expects_something_else_of_the_same_answer(engine: LlamaEng
     assert (bare.trace.tokens, bare.trace.candidates) == (tuned.trace.tokens, tuned.trace.candidates)
     assert bare.trace.log_probs[0] != tuned.trace.log_probs[0]
     assert bare.text != tuned.text
+
+
+def test_an_adapter_whose_rank_is_filled_up_computes_what_it_did_but_for_rounding(
+    engine: LlamaEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, tokens = engine.load(BASE), list(range(100, 130))
+    if model._promised is None:
+        pytest.skip("on this processor adapters are loaded as they are")
+
+    def logits(*adapters: AdapterUse) -> np.ndarray:
+        with model._view(View("any", BASE, adapters), 64, 1) as ctx:
+            read = ctx.read(0, tokens, 0, len(tokens))
+            assert read is not None
+            return read.copy()  # (n_vocab,)
+
+    filled_up, bare = logits(AdapterUse(TOOLCALLER, 0.7)), logits()
+    as_it_is = tmp_path / "as-it-is.gguf"
+    as_it_is.write_bytes(TOOLCALLER.read_bytes())
+    monkeypatch.setattr(model, "_with_a_rank_for_kernels", lambda path, _: path)
+    apart = np.abs(filled_up - logits(AdapterUse(as_it_is, 0.7))).max()
+    assert apart < 0.01 * np.abs(filled_up - bare).max()

@@ -26,6 +26,7 @@ from loracheck.engine.sampling import sampler
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
 from loracheck.models.model import read_model_header
 from loracheck.models.null import write_null
+from loracheck.models.padded import write_padded
 from loracheck.models.part import write_part
 from loracheck.pace import Tick, no_tick
 
@@ -248,11 +249,22 @@ class _Model:
             ) from None
 
     def _load(self, path: Path) -> Any:
-        forget_log()
-        adapter = llama_cpp.llama_adapter_lora_init(self._model, os.fsencode(path))
+        with TemporaryDirectory(prefix="loracheck-") as folder:
+            file = self._with_a_rank_for_kernels(path, Path(folder) / "padded.gguf")
+            forget_log()
+            adapter = llama_cpp.llama_adapter_lora_init(self._model, os.fsencode(file))
         if not adapter:
             raise AdapterError(f"{path}: llama.cpp refused the adapter\n{last_words()}")
         return adapter
+
+    def _with_a_rank_for_kernels(self, path: Path, out: Path) -> Path:
+        if self._promised is None:
+            return path
+        try:
+            return write_padded(path, out) or path
+        except AdapterError:
+            # llama.cpp is asked anyway, and tells what it thinks of the file.
+            return path
 
     def _job(self, index: int, prompt: Prompt) -> Job:
         tokens = self._tokenize(prompt.text)
