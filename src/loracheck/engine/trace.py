@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,7 +35,10 @@ def expectation(logits: NDArray[np.float32], candidates: Sequence[int] | None = 
     """The log-probabilities of the given candidate tokens, or of the likeliest. `logits`, (n_vocab,), are finite."""
     top = int(logits.argmax())
     highest = logits[top]
-    total = float(highest) + float(np.log(np.exp(logits - highest).sum(dtype=np.float64)))
+    shares = logits - highest  # (n_vocab,)
+    np.exp(shares, out=shares)
+    # In single precision: numpy adds in pairs, so what is lost is far below the digits that are kept.
+    total = float(highest) + math.log(shares.sum())
     chosen = _likeliest(logits) if candidates is None else np.array(candidates)  # (count,)
     return Expected(
         candidates=tuple(chosen.tolist()),
@@ -45,10 +49,11 @@ def expectation(logits: NDArray[np.float32], candidates: Sequence[int] | None = 
 
 def _likeliest(logits: NDArray[np.float32]) -> NDArray[np.intp]:
     """The places of the highest, the highest first, in the order of their numbers where they are equally high."""
-    near = np.arange(len(logits))  # (near,)
+    least: np.float32 | float = -np.inf
     if len(logits) >= _STRETCHES:
         length = len(logits) // _STRETCHES
         tops = logits[: _STRETCHES * length].reshape(_STRETCHES, length).max(axis=1)  # (stretches,)
         # Enough of the stretches hold one at least this high.
-        near = np.flatnonzero(logits >= np.partition(tops, -CANDIDATES)[-CANDIDATES])
+        least = np.partition(tops, -CANDIDATES)[-CANDIDATES]
+    near = np.flatnonzero(logits >= least)  # (near,)
     return near[np.argsort(-logits[near], kind="stable")[:CANDIDATES]]  # (count,)
