@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loracheck.checking import check
-from loracheck.engine import Completion, Identity, Prompt, Sampling, Trace, Try, View
+from loracheck.engine import AdapterUse, Completion, Identity, NullAdapter, Prompt, Sampling, Trace, Try, View
 from loracheck.engine.fake import FakeEngine
 from loracheck.engine.identity import llama_identity
 from loracheck.engine.stored import StoredEngine
@@ -401,14 +401,18 @@ def test_what_is_kept_can_be_looked_up_without_asking(path: Path, view: View) ->
 
 
 class Tracing(FakeEngine):
-    """Traces whatever it is asked to, and notes what it was told to know."""
+    """Traces whatever it is asked to, and notes what it was told to know and what to try."""
 
     def __init__(self) -> None:
         super().__init__(lambda *_: "ab", name="tracing")
         self.known: list[tuple[int, ...] | None] = []
+        self.drafts: list[tuple[int, ...]] = []
+        self.traced: list[bool] = []
 
     def answer(self, view: View, prompts: Any) -> Any:
         self.known += [prompt.known for prompt in prompts]
+        self.drafts += [prompt.draft for prompt in prompts]
+        self.traced += [prompt.traced for prompt in prompts]
         for index, completion in super().answer(view, prompts):
             asked = prompts[index].follow or (prompts[index].traced and not completion.truncated)
             yield index, replace(completion, trace=TRACE if asked else None)
@@ -417,26 +421,45 @@ class Tracing(FakeEngine):
 TRACE = Trace((1, 2), (1, 2), ((1, 5), (2, 5), (6, 5)), ((-0.5, -1.0),) * 3, ("a", "b", ""))
 
 
-@pytest.mark.parametrize(
-    ("asked", "known"),
-    [
-        # What a view expects at each place of its own answer comes of generating it.
-        ({"traced": True}, None),
-        ({"follow": TRACE}, tuple(b"ab")),
-    ],
-    ids=["its own", "followed"],
-)
-def test_a_trace_is_kept_beside_its_answer(
-    path: Path, view: View, asked: dict[str, Any], known: tuple[int, ...] | None
-) -> None:
+def test_what_a_view_expects_at_its_own_answer_is_kept_from_the_first_time_on(path: Path, view: View) -> None:
     engine, plain = Tracing(), Prompt("1", "one", 9)
     seen = []
-    for prompt in (plain, replace(plain, **asked), replace(plain, **asked), plain):
+    for prompt in (plain, replace(plain, traced=True), plain):
+        with Store(path) as store:
+            ((_, completion),) = StoredEngine(store, engine).answer(view, [prompt])
+        seen.append((completion.text, completion.trace))
+    assert seen == [("ab", None), ("ab", TRACE), ("ab", None)]
+    assert engine.traced == [True], "asked once, with its trace"
+
+
+def test_an_answer_that_was_kept_without_it_is_a_draft_when_its_trace_is_asked_for(path: Path, view: View) -> None:
+    engine, prompt = Tracing(), Prompt("1", "one", 9)
+    for asked in (replace(prompt, follow=TRACE), replace(prompt, traced=True), replace(prompt, traced=True)):
+        with Store(path) as store:
+            ((_, completion),) = StoredEngine(store, engine).answer(view, [asked])
+        assert completion.trace == TRACE
+    assert (engine.known, engine.drafts) == ([None, None], [(), tuple(b"ab")])
+
+
+@pytest.mark.parametrize("why", ["noise", "a try", "off"])
+def test_no_more_than_asked_is_traced_where_nobody_would_use_it(path: Path, files: Files, why: str) -> None:
+    engine, prompt = Tracing(), Prompt("1", "one", 9, attempt=Try(Sampling(0.7), 0, 0) if why == "a try" else None)
+    noise = (AdapterUse(NullAdapter(files.adapter, 1)),) if why == "noise" else ()
+    with Store(None if why == "off" else path) as store:
+        list(StoredEngine(store, engine).answer(View("base", files.base, noise), [prompt]))
+    assert engine.traced == [False]
+
+
+def test_the_trace_of_another_answer_is_kept_beside_its_own(path: Path, view: View) -> None:
+    engine, plain = Tracing(), Prompt("1", "one", 9)
+    followed = replace(plain, follow=TRACE)
+    seen = []
+    for prompt in (plain, followed, followed, plain):
         with Store(path) as store:
             ((_, completion),) = StoredEngine(store, engine).answer(view, [prompt])
         seen.append((completion.text, completion.trace))
     assert seen == [("ab", None), ("ab", TRACE), ("ab", TRACE), ("ab", None)]
-    assert engine.known == [None, known], "answered once, traced once"
+    assert engine.known == [None, tuple(b"ab")], "answered once, traced once"
 
 
 def test_an_answer_that_was_cut_off_is_not_traced_and_not_taken_for_a_whole_one(path: Path, view: View) -> None:

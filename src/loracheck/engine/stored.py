@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from loracheck.engine import Completion, Engine, Fingerprint, Identity, Prompt, Trace, View
@@ -51,7 +52,7 @@ class StoredEngine:
             if isinstance(found, Completion):
                 yield index, found
             else:
-                missing.append((index, found))
+                missing.append((index, self._with_more_than_asked(view, found)))
         if not missing:
             return
         for place, completion in self._engine.answer(view, [prompt for _, prompt in missing]):
@@ -61,8 +62,9 @@ class StoredEngine:
             if _asks_for_trace(prompt, completion):
                 trace = completion.trace and asdict(completion.trace)
                 self._keep("trace", {**abouts[index], "follow": _followed(prompt)}, {"trace": trace})
-            self._keep("answer", abouts[index], asdict(replace(completion, trace=None)))
-            yield index, completion
+            bare = replace(completion, trace=None)
+            self._keep("answer", abouts[index], asdict(bare))
+            yield index, completion if _asks_for_trace(prompts[index], completion) else bare
 
     def fingerprint(self, view: View, text: str) -> Fingerprint:
         (about,) = self._about(view, [{"text": text}])
@@ -86,9 +88,21 @@ class StoredEngine:
             return completion
         kept_trace = self._store.get("trace", {**about, "follow": _followed(prompt)})
         if kept_trace is None:
-            # What a view expects at its own answer comes of generating it.
-            return replace(prompt, known=None if completion.truncated or prompt.follow is None else completion.tokens)
+            if prompt.follow is None:
+                # What a view expects at its own answer comes of generating it, or of reading it where that is the same.
+                return replace(prompt, draft=completion.tokens)
+            return replace(prompt, known=None if completion.truncated else completion.tokens)
         return replace(completion, trace=_trace(kept_trace["trace"]))
+
+    def _with_more_than_asked(self, view: View, prompt: Prompt) -> Prompt:
+        """An adapter that is checked today is another one's base tomorrow, and then its answers need their traces.
+
+        While an answer is generated they cost next to nothing.
+        """
+        is_made = any(not isinstance(use.source, Path) for use in view.adapters)
+        if is_made or prompt.follow or prompt.attempt or not self._store.is_on:
+            return prompt
+        return replace(prompt, traced=True)
 
     def _about_prompts(self, view: View, prompts: Sequence[Prompt]) -> list[dict[str, Any]]:
         return self._about(view, [_about_prompt(prompt) for prompt in prompts])
