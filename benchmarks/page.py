@@ -39,6 +39,8 @@ Machine: {machine}. llama-cpp-python {version}. Load average when it began: {loa
 @dataclass
 class Page:
     times: int
+    missing: list[str]
+    """What is not measured yet."""
     rows: list[tuple[str, ...]] = field(default_factory=list)
     growth_rows: list[tuple[str, ...]] = field(default_factory=list)
     rates: dict[str, Runs] = field(default_factory=lambda: defaultdict(Runs))
@@ -103,6 +105,8 @@ class Page:
             parts.append(_table(GROWTH, self.growth_rows))
         if measured:
             parts.append(_table(_rates_head(measured[0][1]), _rates_rows(measured)))
+        if self.missing:
+            parts.append(f"The run was stopped before it came to {', '.join(self.missing)}.")
         if self.notes:
             parts.append("\n".join(f"- {note}" for note in self.notes))
         return "\n\n".join(parts) + "\n"

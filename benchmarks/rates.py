@@ -6,6 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from contender import tell
@@ -14,6 +16,7 @@ from loracheck.cases.suite import default_threads
 from loracheck.engine.llama_context import LlamaContext
 from loracheck.engine.native import capture_log, last_words, llama_cpp
 from loracheck.engine.rows import Rows
+from loracheck.models.padded import write_padded
 from loracheck.pace import no_tick
 
 PROMPT = tuple(range(100, 612))
@@ -75,7 +78,10 @@ def main() -> None:
     llama_cpp.llama_backend_init()
     model = llama_cpp.llama_model_load_from_file(os.fsencode(model_path), llama_cpp.llama_model_default_params())
     assert model, last_words()
-    adapter = llama_cpp.llama_adapter_lora_init(model, os.fsencode(adapter_path))
+    with TemporaryDirectory() as folder:
+        # As the engine loads it.
+        path = write_padded(Path(adapter_path), Path(folder) / "padded.gguf") or adapter_path
+        adapter = llama_cpp.llama_adapter_lora_init(model, os.fsencode(path))
     assert adapter, last_words()
     tell(
         **{
