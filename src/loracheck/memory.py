@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from loracheck.engine import Settings
 from loracheck.engine.cuts import BATCH, BLOCK
-from loracheck.engine.rows import default_width, promised_rows, rows_of, whole_pages
+from loracheck.engine.rows import WIDTH, promised_rows, rows_of, whole_pages
 from loracheck.models.gguf_file import GgufFile
 from loracheck.text import byte_size
 
@@ -66,7 +66,7 @@ class Load:
     @property
     def streams(self) -> int:
         """As many as there are jobs, at most the width; and one that holds what prompts share."""
-        width = self.width or self.settings.parallel or default_width(self.header)
+        width = self.width or self.settings.parallel or WIDTH
         return rows_of(self.header, gpu_layers=self.settings.gpu_layers, width=width).holding(self.jobs, width) + 1
 
     @property

@@ -10,7 +10,7 @@ import pytest
 
 from loracheck.demo import adapter_file
 from loracheck.engine import AdapterUse, Prompt, Sampling, Settings, Try, View
-from loracheck.engine.rows import FLASH_TILE, default_width, promised_rows, rows_of
+from loracheck.engine.rows import FLASH_TILE, WIDTH, promised_rows, rows_of
 from loracheck.engine.stored import StoredEngine
 from loracheck.file_types import FILE_TYPES, MAKEABLE
 from loracheck.models.model import read_model_header
@@ -190,7 +190,7 @@ def test_every_number_of_rows_computes_the_same_bits_on_the_second_model_too(
 def assert_that_rows_compute_the_same(engine: LlamaEngine, path: Path, adapters: tuple[AdapterUse, ...]) -> None:
     """What rows.py promises for the types of tensors that this model has, in any stream."""
     header = read_model_header(path)
-    width = default_width(header)
+    width = WIDTH
     rows = rows_of(header, gpu_layers=0, width=width)
     prompts = [[7 + 3 * number + place for place in range(5 + number % 4)] for number in range(width)]
     with engine.load(path)._view(View("any", path, adapters), 64, width) as ctx:

@@ -121,7 +121,7 @@ class Defaults(Strict, validate_by_name=True, validate_by_alias=True, serialize_
     gpu_layers: int = Field(default=0, ge=-1, le=MOST)
     """Layers to put on the GPU (Metal or CUDA); -1 for all."""
     parallel: int | None = Field(default=None, ge=1, le=64)
-    """Cases decoded in step. When left out, 16 or 8, whichever suits the way the model's weights are stored."""
+    """Cases decoded in step. When left out, 16."""
     flips: bool = False
     """Ask the base once more with other rounding, to see how many of its answers hang by a hair."""
     quantize: str | None = None

@@ -55,7 +55,7 @@ class TemplateArgument(click.ParamType):  # type: ignore[type-arg]
 
 
 _SCHEMA_HELP = "Validate arguments by their whole JSON Schema."
-_PARALLEL_HELP = "Cases decoded in step.  [default: 16 or 8, by the model]"
+_PARALLEL_HELP = "Cases decoded in step.  [default: 16]"
 _TOP_K_HELP = "Draw from so many likeliest tokens.  [default: 0, all]"
 _FLIPS_HELP = "Ask the base once more, rounding otherwise: what is noise?"
 

@@ -21,7 +21,7 @@ from loracheck.engine.decode import Finished, Followed, Job, decode, read_prompt
 from loracheck.engine.identity import llama_identity
 from loracheck.engine.llama_context import LlamaContext
 from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp
-from loracheck.engine.rows import default_width, promised_rows, rows_of, whole_pages
+from loracheck.engine.rows import WIDTH, promised_rows, rows_of, whole_pages
 from loracheck.engine.sampling import sampler
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
 from loracheck.models.model import read_model_header
@@ -165,7 +165,7 @@ class _Model:
         """
         self._make_room({use.source for use in view.adapters})
         handles = [self._adapter(use.source) for use in view.adapters]
-        width = view.width or self._settings.parallel or default_width(self._header)
+        width = view.width or self._settings.parallel or WIDTH
         ctx = self._context_of(n_ctx, width, jobs)
         ctx.clear()
         ctx.set_adapters(handles, [use.scale for use in view.adapters])

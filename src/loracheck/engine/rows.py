@@ -21,7 +21,8 @@ _ROW_BY_ROW = {"Q4_1", "Q5_1"}
 # Nor do those of tinyBLAS mind, for the one matrix that makes the logits, on which nothing else is built.
 _OUTPUT = _ROW_BY_ROW | {"Q8_0", "F16", "BF16", "F32"}
 
-_NARROW, _WIDE = 8, 16
+WIDTH = 16
+"""Of a step, if nobody says otherwise. More rows are a little faster still, and take memory for as many contexts."""
 
 _PAGE = 256
 
@@ -65,11 +66,6 @@ def promised_rows(model: GgufFile, *, gpu_layers: int) -> Rows | None:
 def rows_of(model: GgufFile, *, gpu_layers: int, width: int) -> Rows:
     """Where nothing is promised, a step always has all its rows."""
     return promised_rows(model, gpu_layers=gpu_layers) or Rows(width, width)
-
-
-def default_width(model: GgufFile) -> int:
-    """Tiles are filled better by more rows; row by row, more of them only take more memory."""
-    return _NARROW if _row_by_row(model) else _WIDE
 
 
 def whole_pages(tokens: int) -> int:
