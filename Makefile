@@ -54,7 +54,7 @@ format: install  ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install model  ## measure speed and memory, docs/benchmark.md (50 minutes on 2 slow cores; QUICK=1: 5, no file)
+bench: install model  ## measure speed and memory, docs/benchmark.md (an hour on 2 cores; QUICK=1: 5 minutes, no file)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick)
 
 docs: install  ## write the generated parts of docs/ anew

@@ -1,7 +1,8 @@
-"""Whether an answer is the same when the base's is followed on the way. Usage: MODEL ANSWERS
+"""Whether an answer is the same when the base's is followed on the way, or read as a draft. Usage: MODEL ANSWERS
 
 The base answers short questions, an adapter answers them by itself, and once more while it follows what the base
-answered. Prints how many answers the adapter shares with the base and how many differ for having followed; none may.
+answered: a whole answer to its end, one that was cut off as a draft. Prints how many answers the adapter shares with
+the base and how many differ for having followed; none may.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ def main() -> None:
         of_base = answers(base, [replace(prompt, traced=True) for prompt in asked])
         by_itself = answers(tuned, asked)
         following = answers(
-            tuned, [replace(prompt, follow=answer.trace) for prompt, answer in zip(asked, of_base, strict=True)]
+            tuned,
+            [
+                replace(prompt, follow=answer.trace, draft=answer.tokens)
+                for prompt, answer in zip(asked, of_base, strict=True)
+            ],
         )
     pairs = list(zip(by_itself, following, strict=True))
     figures = {
