@@ -146,8 +146,9 @@ def write_runnable_model(path: Path, *, width: int = 512, vocab: int = 512, seed
     for layer in range(2):
         shapes |= {f"blk.{layer}.{module}.weight": shape for module, shape in modules.items()}  # (out, in)
         norms += [f"blk.{layer}.attn_norm.weight", f"blk.{layer}.ffn_norm.weight"]
-    tensors = {name: rng.standard_normal(shape, np.float32) / np.sqrt(shape[1]) for name, shape in shapes.items()}
-    tensors = {name: numbers.astype(np.float32) for name, numbers in tensors.items()}
+    tensors = {
+        name: (rng.standard_normal(shape) / np.sqrt(shape[1])).astype(np.float32) for name, shape in shapes.items()
+    }
     tensors |= {name: np.ones(width, np.float32) for name in norms}  # (embd,)
     writer = GGUFWriter(path, "llama")
     writer.add_type("model")

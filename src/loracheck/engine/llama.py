@@ -258,6 +258,7 @@ class _Model:
         return adapter
 
     def _with_a_rank_for_kernels(self, path: Path, out: Path) -> Path:
+        """The file to load: `out`, with the rank filled up, or the adapter as it is where that does not help."""
         if self._promised is None:
             return path
         try:

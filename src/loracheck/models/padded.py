@@ -19,7 +19,7 @@ from loracheck.models.write_lora import NewLora, NewTensor, write_lora
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RANK = 16
+_RANK = 16
 
 _DTYPES = {"F16": "<f2", "F32": "<f4"}
 
@@ -30,11 +30,11 @@ def write_padded(of: Path, out: Path) -> Path | None:
     if not _can_be_padded(lora):
         return None
     (rank,) = lora.ranks
-    alpha = lora.alpha and lora.alpha * RANK / rank
+    alpha = lora.alpha and lora.alpha * _RANK / rank
     tensors = tuple(
         NewTensor(half.name, shape, _DTYPES[half.type])
         for pair in lora.pairs
-        for half, shape in ((pair.a, (RANK, pair.a.dim(0))), (pair.b, (pair.b.dim(1), RANK)))
+        for half, shape in ((pair.a, (_RANK, pair.a.dim(0))), (pair.b, (pair.b.dim(1), _RANK)))
     )
     write_lora(out, NewLora(lora.architecture, lora.name or of.stem, alpha, tensors), _numbers(lora, rank), (of,))
     return out
@@ -45,8 +45,8 @@ def _can_be_padded(lora: LoraFile) -> bool:
     ranks, halves = lora.ranks, [half for pair in lora.pairs for half in (pair.a, pair.b)]
     return (
         len(ranks) == 1
-        and ranks[0] < RANK
-        and RANK % ranks[0] == 0
+        and ranks[0] < _RANK
+        and _RANK % ranks[0] == 0
         and not lora.unpaired
         and not any(pair.flipped for pair in lora.pairs)
         and all(half.type in _DTYPES and len(half.dims) <= 2 for half in halves)
@@ -57,7 +57,7 @@ def _numbers(lora: LoraFile, rank: int) -> Iterator[NDArray[Any]]:
     """The stored numbers as they are, whatever they say, and zeros."""
     import numpy as np
 
-    missing = (0, RANK - rank)
+    missing = (0, _RANK - rank)
     for pair in lora.pairs:
         for half, ends in ((pair.a, (missing, (0, 0))), (pair.b, ((0, 0), missing))):
             start = lora.header.data_offset + half.offset
