@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 CANDIDATES = 16
 """A greedy answer's distributions are peaked: the tokens beyond these share what little is left."""
 
-# To rank a vocabulary takes many times as long as all the rest; to look for the highest of so many stretches does not.
-_STRETCHES = 256
+# To rank a vocabulary takes many times as long as all the rest; to look for the highest in each of so many parts of it
+# does not, least of all where a part is every so-manieth number.
+_PARTS = 1024
 # Far below what a float32 softmax resolves; keeps entries short in the store.
 _DIGITS = 6
 
@@ -50,10 +51,10 @@ def expectation(logits: NDArray[np.float32], candidates: Sequence[int] | None = 
 def _likeliest(logits: NDArray[np.float32]) -> NDArray[np.intp]:
     """The places of the highest, the highest first, in the order of their numbers where they are equally high."""
     least: np.float32 | float = -np.inf
-    if len(logits) >= _STRETCHES:
-        length = len(logits) // _STRETCHES
-        tops = logits[: _STRETCHES * length].reshape(_STRETCHES, length).max(axis=1)  # (stretches,)
-        # Enough of the stretches hold one at least this high.
+    if len(logits) >= _PARTS:
+        length = len(logits) // _PARTS
+        tops = logits[: _PARTS * length].reshape(length, _PARTS).max(axis=0)  # (parts,)
+        # Enough of the parts hold one at least this high.
         least = np.partition(tops, -CANDIDATES)[-CANDIDATES]
     near = np.flatnonzero(logits >= least)  # (near,)
     return near[np.argsort(-logits[near], kind="stable")[:CANDIDATES]]  # (count,)
