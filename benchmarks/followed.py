@@ -1,8 +1,9 @@
-"""Whether an answer is the same when the base's is followed on the way, or read as a draft. Usage: MODEL ANSWERS
+"""Whether an answer is the same when the base's is followed on the way or tokens are guessed. Usage: MODEL ANSWERS
 
 The base answers short questions, an adapter answers them by itself, and once more while it follows what the base
-answered: a whole answer to its end, one that was cut off as a draft. Prints how many answers the adapter shares with
-the base and how many differ for having followed; none may.
+answered: a whole answer to its end, one that was cut off as a draft. A quarter is asked one by one as well, where most
+rows of a step are guesses. Prints how many answers the adapter shares with the base and how many differ for having
+followed, and for having been guessed at; none may.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def main() -> None:
                 for prompt, answer in zip(asked, of_base, strict=True)
             ],
         )
+        one_by_one = [answers(tuned, [prompt])[0] for prompt in asked[: count // 4]]
     pairs = list(zip(by_itself, following, strict=True))
     figures = {
         "model": name,
@@ -54,6 +56,8 @@ def main() -> None:
         "followed": sum(answer.trace is not None for answer in of_base),
         "the same as the base's": sum(a.tokens == b.tokens for a, b in zip(of_base, by_itself, strict=True)),
         "other ones for having followed": sum(a.tokens != b.tokens for a, b in pairs),
+        "asked one by one": len(one_by_one),
+        "other ones for that": sum(a.tokens != b.tokens for a, b in zip(by_itself, one_by_one, strict=False)),
     }
     print(json.dumps(figures))
 

@@ -67,7 +67,7 @@ def reading_rate(model: Any, adapters: list[Any], batch: int) -> float:
 
 def writing_rate(model: Any, adapters: list[Any], width: int) -> float:
     ctx = opened(model, adapters, n_ctx=256, width=width, most=64)
-    seconds = fastest(STEPS, lambda place: ctx.step(PROMPT[:width], [place] * width))
+    seconds = fastest(STEPS, lambda place: ctx.step([[token] for token in PROMPT[:width]], [place] * width))
     ctx.close()
     return width / seconds
 

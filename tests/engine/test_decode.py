@@ -103,7 +103,8 @@ def test_an_answer_is_the_same_whichever_is_followed_or_drafted(
 
 @pytest.mark.parametrize("wrong", [0, 7, 39, None])
 def test_an_answer_is_read_as_far_as_it_is_the_one_that_is_followed(wrong: int | None) -> None:
-    tiles = BetweenTiles(Rows(4, 2))
+    # No row is ever idle, to guess with.
+    tiles = BetweenTiles(Rows(1, 1))
     (job,) = make_jobs([PREFIX], limit=40)
     plain, following = (ToyContext(4, n_ctx=80, tiles=tiles) for _ in range(2))
     answer = decode(plain, [job], tiles=tiles, end=-1)
@@ -116,6 +117,54 @@ def test_an_answer_is_read_as_far_as_it_is_the_one_that_is_followed(wrong: int |
     drafting = ToyContext(4, n_ctx=80, tiles=tiles)
     assert decode(drafting, [replace(job, draft=tuple(other))], tiles=tiles, end=-1) == answer
     assert drafting.steps == following.steps
+
+
+@pytest.mark.parametrize(("count", "most"), [(1, 35), (2, 38), (3, 39), (4, 39), (5, 39)])
+def test_rows_without_a_case_guess_what_another_says_next(count: int, most: int) -> None:
+    """The toy model knows seven tokens, so a guess is often right."""
+    tiles = BetweenTiles(Rows(4, 2))
+    jobs = make_jobs([(*PREFIX, number) for number in range(count)], limit=40)
+    ctx = ToyContext(6, n_ctx=80, tiles=tiles)
+    assert decode(ctx, jobs, tiles=tiles, end=-1) == {
+        job.index: answer_alone(job.tokens, 40, 80, end=-1) for job in jobs
+    }
+    assert ctx.steps <= most
+    assert ctx.rows_stepped >= 4 * ctx.steps
+
+
+def test_what_comes_up_again_is_guessed_all_at_once() -> None:
+    class Repeating(ToyContext):
+        def _logits(self, stream: int) -> NDArray[np.float32]:
+            """Like one that can't stop: 0, 1, 2, 3, 4 and over again."""
+            logits = np.zeros(N_VOCAB, np.float32)
+            logits[len(self.streams[stream]) % 5] = 1
+            return logits
+
+    tiles = BetweenTiles(Rows(8, 4))
+    ctx = Repeating(8, n_ctx=80, tiles=tiles)
+    answers = decode(ctx, make_jobs([PREFIX], limit=41), tiles=tiles)
+    assert answers == {0: ((*range(5),) * 8 + (0,), True)}
+    assert (ctx.steps, ctx.rows_stepped) == (5, 40)
+
+
+def test_the_ends_of_prompts_are_read_together_where_that_takes_little_filling() -> None:
+    tiles = BetweenTiles(Rows(4, 2), most=48)
+    about_as_long = [(*PREFIX, *(number,) * (5 + number % 3)) for number in range(5)]
+    ctx = ToyContext(4, tiles=tiles)
+    assert decode(ctx, make_jobs(about_as_long), tiles=tiles) == alone(ctx, make_jobs(about_as_long))
+    assert ctx.ends_read == [2, 2, 1], "a batch has 48 rows"
+    one_longer = [(1, 2, 3, 4), (2, 3, 4, 5), (3,) * 24, (4, 3, 2, 1)]
+    ctx = ToyContext(4, tiles=tiles)
+    assert decode(ctx, make_jobs(one_longer), tiles=tiles) == alone(ctx, make_jobs(one_longer))
+    assert ctx.ends_read == [2, 1, 1]
+
+
+def test_a_prompt_that_leaves_no_room_for_filling_is_read_as_it_is_in_any_company() -> None:
+    tiles = BetweenTiles(Rows(4, 2))
+    prompts = [(1,) * 12, (2,) * 13, (3,) * 12]
+    ctx = ToyContext(4, n_ctx=20, tiles=tiles)
+    assert decode(ctx, make_jobs(prompts), tiles=tiles) == alone(ctx, make_jobs(prompts))
+    assert ctx.ends_read == [1, 1], "their streams do not follow one another"
 
 
 WITH_BODIES = BetweenTiles(Rows(4, 2), few=8, large=12, most=30, worth=4)

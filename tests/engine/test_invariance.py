@@ -10,6 +10,7 @@ import pytest
 
 from loracheck.demo import adapter_file
 from loracheck.engine import AdapterUse, Prompt, Sampling, Settings, Try, View
+from loracheck.engine.context import End
 from loracheck.engine.rows import FLASH_TILE, WIDTH, promised_rows, rows_of
 from loracheck.engine.stored import StoredEngine
 from loracheck.file_types import FILE_TYPES, MAKEABLE
@@ -203,8 +204,8 @@ def assert_that_rows_compute_the_same(engine: LlamaEngine, path: Path, adapters:
         def step(places: list[int]) -> dict[int, bytes]:
             """The logits that each prompt's next token gets when these prompts, and no others, have a step together."""
             lengths = [len(prompts[number]) for number in places]
-            logits = ctx.step([11] * len(places), lengths)
-            computed = {number: logits[stream].tobytes() for stream, number in enumerate(places)}
+            logits = ctx.step([[11]] * len(places), lengths)
+            computed = {number: logits[stream, 0].tobytes() for stream, number in enumerate(places)}
             for stream, length in enumerate(lengths):
                 ctx.forget(stream, length)
             return computed
@@ -246,12 +247,11 @@ def assert_that_cuts_change_nothing(
         def digests(length: int, sizes: Sequence[int]) -> tuple[bytes, bytes]:
             tokens, start = some_tokens(length, vocabulary), 0
             ctx.clear()
-            for size in (*sizes, length - sum(sizes)):
-                logits = ctx.read(0, tokens, start, start + size)
+            for size in sizes:
+                ctx.read(0, tokens, start, start + size)
                 start += size
-            assert logits is not None
-            last = logits.tobytes()
-            return last, ctx.step([11] * least, [length, *[0] * (least - 1)])[0].tobytes()
+            last = ctx.read_ends([End(0, tokens, start)])[0].tobytes()
+            return last, ctx.step([[11]] * least, [length, *[0] * (least - 1)])[0].tobytes()
 
         for left_over in (0, 3):
             length = 40 + left_over
@@ -259,8 +259,49 @@ def assert_that_cuts_change_nothing(
             for sizes in ((least,), (least + tile, 3 * tile)):
                 assert digests(length, sizes) == whole, (length, sizes)
         # The body of a long prompt.
-        whole = digests(2 * FLASH_TILE + 8, ())
-        assert digests(2 * FLASH_TILE + 8, (FLASH_TILE + 4,)) == whole
+        half = FLASH_TILE + 4
+        assert digests(2 * half + 8, (half, half)) == digests(2 * half + 8, (2 * half,))
+
+
+@pytest.mark.parametrize(
+    "model", [name if name in ALONE else pytest.param(name, marks=pytest.mark.slow) for name in FORMATS], indirect=True
+)
+def test_a_prompt_comes_out_the_same_whatever_is_read_beside_it(engine: LlamaEngine, model: Path) -> None:
+    assert_that_company_changes_nothing(engine, model, TUNED.adapters)
+
+
+@pytest.mark.qwen
+@with_and_without_an_adapter
+def test_a_prompt_comes_out_the_same_whatever_is_read_beside_it_on_the_second_model_too(
+    engine: LlamaEngine, qwen_model: Path, adapters: tuple[AdapterUse, ...]
+) -> None:
+    assert_that_company_changes_nothing(engine, qwen_model, adapters)
+
+
+def assert_that_company_changes_nothing(
+    engine: LlamaEngine, path: Path, adapters: tuple[AdapterUse, ...], vocabulary: int = 4096
+) -> None:
+    """The logits after four prompts, and after two tokens more, one by one or both in one step."""
+    least, following = promised(path).least, (11, 12)
+    prompts = [some_tokens(length + 1, vocabulary)[1:] for length in (9, 14, 21, 12)]
+    with engine.load(path)._view(View("any", path, adapters), 64, least) as ctx:
+
+        def alone(prompt: list[int]) -> list[bytes]:
+            ctx.clear()
+            computed = [ctx.read_ends([End(0, prompt, 0)])[0].tobytes()]
+            for place, token in enumerate(following, len(prompt)):
+                logits = ctx.step([[token], *[[0]] * (least - 1)], [place, *[0] * (least - 1)])
+                computed.append(logits[0, 0].tobytes())
+                for stream in range(1, least):
+                    ctx.forget(stream)
+            return computed
+
+        by_itself = [alone(prompt) for prompt in prompts]
+    with engine.load(path)._view(View("any", path, adapters), 64, max(least, len(prompts))) as ctx:
+        read = ctx.read_ends([End(stream, prompt, 0) for stream, prompt in enumerate(prompts)])
+        stepped = ctx.step([following] * len(prompts), [len(prompt) for prompt in prompts])
+        together = zip(read, stepped, strict=True)
+        assert [[first.tobytes(), *(row.tobytes() for row in rows)] for first, rows in together] == by_itself
 
 
 TOY_VOCABULARY = 512
@@ -280,6 +321,7 @@ def test_what_rows_promise_holds_for_every_type_where_all_matrices_have_it(
     path = quantized(tmp_path / "model.gguf", numbers[name], toy)
     assert_that_rows_compute_the_same(engine, path, ())
     assert_that_cuts_change_nothing(engine, path, (), TOY_VOCABULARY)
+    assert_that_company_changes_nothing(engine, path, (), TOY_VOCABULARY)
     assert_that_reading_is_stepping(engine, path, (), TOY_VOCABULARY)
 
 
@@ -314,13 +356,13 @@ def assert_that_reading_is_stepping(
     prompt, count = 21, max(12, rows.least)
     tokens = some_tokens(prompt + count, vocabulary)
     with engine.load(path)._view(View("any", path, adapters), 64, rows.least) as ctx:
-        ctx.read(0, tokens[:prompt], 0, prompt)
-        read = [row.tobytes() for row in ctx.read_all(0, tokens, prompt, prompt + count)]
+        ctx.read_ends([End(0, tokens[:prompt], 0)])
+        read = [row.tobytes() for row in ctx.read_all(0, tokens[prompt:], prompt)]
         ctx.forget(0, prompt)
         stepped = []
         for place in range(prompt, prompt + count):
-            logits = ctx.step([tokens[place], *[0] * (rows.least - 1)], [place, *[0] * (rows.least - 1)])
-            stepped.append(logits[0].tobytes())
+            logits = ctx.step([[tokens[place]], *[[0]] * (rows.least - 1)], [place, *[0] * (rows.least - 1)])
+            stepped.append(logits[0, 0].tobytes())
             for stream in range(1, rows.least):
                 ctx.forget(stream)
     assert read == stepped

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loracheck.engine.cuts import BetweenTiles, InBlocks
-from loracheck.engine.rows import FLASH_TILE, Rows
+from loracheck.engine.rows import FLASH_TILE, ROOM, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from loracheck.engine.context import End
     from loracheck.engine.sampling import Sampler
 
 N_VOCAB = 7
@@ -51,11 +52,14 @@ class ToyContext:
         self.width = width
         self._tiles = tiles
         self.reading = tiles.rows if tiles and tiles.rows.has(width) else None
-        self._rows = rows or Rows(width, width)
+        self._rows = rows or (tiles.rows if tiles else Rows(width, width))
         self.trunk = width
         self.n_ctx = n_ctx
         self.streams: list[list[int]] = [[] for _ in range(width + 1)]
+        self.most = tiles.most if tiles else n_ctx
         self.prompt_tokens_read = 0
+        self.ends_read: list[int] = []
+        """How many ends there were in each batch of them."""
         self.steps = 0
         self.rows_stepped = 0
         self._idle: set[int] = set()
@@ -79,15 +83,20 @@ class ToyContext:
             self._prompts.add(stream)
 
     def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None:
+        if self.reading and len(tokens) + ROOM <= self.n_ctx:
+            assert end < len(tokens), "an end is filled up, whether there is another to be read with it or not"
+        logits = self._read(stream, tokens, start, end)
+        return logits if end == len(tokens) else None
+
+    def _read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32]:
         assert not self._idle, "a dummy token was left behind"
         self._check_batch(tokens, start, end)
         assert end <= self.n_ctx
         assert self.streams[stream] == list(tokens[:start]), "what the stream holds is not the start of this prompt"
         self.streams[stream] = list(tokens[:end])
         self.prompt_tokens_read += end - start
-        if end < len(tokens):
-            return None
-        self._prompts.add(stream)
+        if end == len(tokens):
+            self._prompts.add(stream)
         return self._logits(stream)
 
     def _check_batch(self, tokens: Sequence[int], start: int, end: int) -> None:
@@ -104,48 +113,64 @@ class ToyContext:
         assert end == len(tokens) or end % rows.multiple == 0, "a cut must be between tiles"
         assert end - start >= min(rows.least, len(tokens)), "so few rows compute in another way"
 
-    def read_all(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32]:
-        assert not self._idle, "a dummy token was left behind"
-        assert self.streams[stream] == list(tokens[:start]), "what the stream holds is not the start of this text"
-        assert end <= self.n_ctx
-        if self.reading:
-            assert self.reading.has(end - start), "so many rows compute in another way"
-            assert end - start < FLASH_TILE
+    def read_ends(self, ends: Sequence[End]) -> NDArray[np.float32]:
+        assert self.reading, "nothing is promised"
+        assert self._tiles
+        filled = self.reading.holding(max(len(end.tokens) for end in ends), self._tiles.few)
+        assert filled * len(ends) <= self.most
+        assert [end.stream for end in ends] == [ends[0].stream + place for place in range(len(ends))]
+        self.ends_read.append(len(ends))
         rows = []
-        for place in range(start, end):
-            self.streams[stream].append(tokens[place])
-            rows.append(self._logits(stream))
-        return np.stack(rows)  # (end - start, n_vocab)
+        for end in ends:
+            assert end.start + filled <= self.n_ctx
+            rows.append(self._read(end.stream, end.prompt, end.start, len(end.prompt)))
+        return np.stack(rows)  # (ends, n_vocab)
 
-    def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
-        cases = self._prompts - {self.trunk}
-        assert len(tokens) == len(positions) == self.rows(len(cases)), "a step must have as many rows as its cases need"
+    def read_all(self, stream: int, tokens: Sequence[int], start: int) -> NDArray[np.float32]:
+        assert not self._idle, "a dummy token was left behind"
+        assert start + len(tokens) <= self.n_ctx
+        if self.reading:
+            assert self.reading.has(len(tokens)), "so many rows compute in another way"
+            assert len(tokens) < FLASH_TILE
+        return self._write(stream, tokens, start)
+
+    def step(self, tokens: Sequence[Sequence[int]], starts: Sequence[int]) -> NDArray[np.float32]:
+        cases, each = self._prompts - {self.trunk}, len(tokens[0])
+        rows = self.rows(len(cases))
+        assert len(tokens) * each == rows, "a step must have as many rows as its cases need"
+        assert each == 1 or self.reading, "nothing is promised"
         assert all(stream < len(tokens) for stream in cases), "a case is left out of the step"
         assert not self._idle, "a dummy token was left behind"
-        for stream, (token, position) in enumerate(zip(tokens, positions, strict=True)):
-            held = self.streams[stream]
-            assert position == len(held) < self.n_ctx, "a token must follow the last one"
+        for stream, (fed, start) in enumerate(zip(tokens, starts, strict=True)):
+            assert start + each <= self.n_ctx
             if stream not in self._prompts:
+                assert (start, list(fed)) == (0, [0] * each)
                 self._idle.add(stream)
-                assert token == 0
-            held.append(token)
         self.steps += 1
-        self.rows_stepped += len(tokens)
-        return np.stack([self._logits(stream) for stream in range(len(tokens))])  # (rows, n_vocab)
+        self.rows_stepped += rows
+        return np.stack([self._write(stream, *fed) for stream, fed in enumerate(zip(tokens, starts, strict=True))])
+
+    def _write(self, stream: int, tokens: Sequence[int], start: int) -> NDArray[np.float32]:
+        assert start == len(self.streams[stream]), "a token must follow the last one"
+        rows = []
+        for token in tokens:
+            self.streams[stream].append(token)
+            rows.append(self._logits(stream))
+        return np.stack(rows)  # (tokens, n_vocab)
 
     def _logits(self, stream: int) -> NDArray[np.float32]:
         return logits_after(self.streams[stream])
 
 
 def answer_alone(
-    tokens: Sequence[int], max_new_tokens: int, n_ctx: int, sampler: Sampler | None = None
+    tokens: Sequence[int], max_new_tokens: int, n_ctx: int, sampler: Sampler | None = None, end: int = END
 ) -> tuple[tuple[int, ...], bool]:
     """What decoding of one prompt by itself gives, greedy without a sampler: the answer, and whether it was cut."""
     history, answer = list(tokens), []
     while True:
         logits = logits_after(history)
         token = sampler(logits) if sampler else int(np.argmax(logits))
-        if token == END:
+        if token == end:
             return tuple(answer), False
         answer.append(token)
         if len(answer) == max_new_tokens or len(history) == n_ctx:

@@ -70,7 +70,7 @@ class BetweenTiles:
         return room - room % step
 
     def most_rows(self, length: int) -> int:
-        return self.most if self.body(length) else self.few
+        return self.most if self.body(length) else 2 * self.few
 
     def shared(self, tokens: Sequence[int], other: Sequence[int], held: int) -> int:
         body, theirs = self.body(len(tokens)), self.body(len(other))

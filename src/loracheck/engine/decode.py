@@ -3,9 +3,10 @@
 Floating-point kernels round differently for other numbers of rows, so the schedule never lets what a case gets depend
 on its neighbours:
 
-- a decode step has only numbers of rows that compute the same (rows.py), streams 0 and up without a hole; a stream
-  without a case is fed a dummy token;
-- a prompt is read alone, and cut only where that changes nothing, whatever it shares with others (cuts.py);
+- a decode step has only numbers of rows that compute the same (rows.py), streams 0 and up without a hole; a row without
+  a case is fed a dummy token or, where a token that is read computes the same as one in a step, a guess at what another
+  case says next: one that is right saves a step, and one that is wrong is dropped;
+- a prompt is read so that nothing depends on what is read beside it (prompts.py);
 - another answer that is read, because it is to be followed or as a draft, is kept as far as it is what would have been
   written, where a token that is read computes the same as one in a step;
 - several tries at one prompt begin from the very same reading of it, and each draws with its own luck.
@@ -13,15 +14,17 @@ on its neighbours:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from itertools import chain, cycle, islice, takewhile, zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from loracheck.engine.context import DUMMY_TOKEN, Context
 from loracheck.engine.cuts import FEW, Cuts
-from loracheck.engine.rows import ROOM, Rows
+from loracheck.engine.prompts import PromptReader
+from loracheck.engine.rows import ROOM
 from loracheck.engine.trace import Expected, expectation
 from loracheck.errors import EngineError
 
@@ -30,27 +33,11 @@ if TYPE_CHECKING:
 
     from loracheck.engine.sampling import Sampler
 
-_DUMMY_TOKEN = 0
-
 _FIRST_ROWS = 16
 """Of a draft; one that is wrong is mostly wrong soon."""
 
-
-class Context(Protocol):
-    """The operations decoding needs; LlamaContext has them."""
-
-    width: int
-    trunk: int
-    n_ctx: int
-    reading: Rows | None
-    """In such numbers of rows a token that is read comes out as one of a step; None where that is not known."""
-
-    def rows(self, live: int) -> int: ...
-    def forget(self, stream: int, start: int = 0) -> None: ...
-    def copy(self, source: int, stream: int) -> None: ...
-    def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None: ...
-    def read_all(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32]: ...
-    def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]: ...
+_ALIKE = 4
+"""So many tokens are looked for, to guess what follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,41 +101,93 @@ def decode(
     ctx: Context, jobs: Sequence[Job], is_end: Callable[[int], bool], cuts: Cuts, *, share: bool
 ) -> Iterator[Finished]:
     """Yield jobs with their answers as they finish. `ctx` must come with empty memory."""
-    reader = _PromptReader(ctx, cuts, share=share)
+    reader = PromptReader(ctx, cuts, share=share)
     # In token order, prompts with a common prefix are neighbours and the trunk walks their tree depth-first.
     waiting = sorted(jobs, key=lambda job: job.tokens, reverse=True)
     slots: list[_Running | None] = [None] * ctx.width
     while True:
-        for stream in range(ctx.width):
-            while (running := slots[stream]) is None or running.is_over:
-                if running is not None:
-                    slots[stream] = None
-                    ctx.forget(stream)
-                    yield running.finished()
-                elif waiting:
-                    job = waiting.pop()
-                    logits = reader.read(stream, job.tokens, waiting[-1].tokens if waiting else ())
-                    slots[stream] = _begin(ctx, stream, job, logits, is_end)
-                else:
-                    break
+        while waiting and None in slots:
+            for stream, job, logits in _read_prompts(reader, slots, waiting):
+                slots[stream] = _begin(ctx, stream, job, logits, is_end)
+            yield from _taken_out(ctx, slots)
         if not any(slots):
             return
         _step(ctx, slots, is_end)
+        yield from _taken_out(ctx, slots)
+
+
+def _read_prompts(
+    reader: PromptReader, slots: list[_Running | None], waiting: list[Job]
+) -> Iterator[tuple[int, Job, NDArray[np.float32]]]:
+    """For every free stream the next job, with the logits after its prompt, (n_vocab,)."""
+    jobs: dict[int, Job] = {}
+    for stream, running in enumerate(slots):
+        if running is None and waiting:
+            job = jobs[stream] = waiting.pop()
+            reader.begin(stream, job.tokens, waiting[-1].tokens if waiting else ())
+    for stream, logits in reader.ends():
+        yield stream, jobs[stream], logits
+
+
+def _taken_out(ctx: Context, slots: list[_Running | None]) -> Iterator[Finished]:
+    """Those that are over."""
+    for stream, running in enumerate(slots):
+        if running is not None and running.is_over:
+            slots[stream] = None
+            ctx.forget(stream)
+            yield running.finished()
 
 
 def _step(ctx: Context, slots: list[_Running | None], is_end: Callable[[int], bool]) -> None:
-    """One token for each case."""
-    rows = ctx.rows(sum(running is not None for running in slots))
-    _move_down(ctx, slots, rows)
-    logits = ctx.step(
-        [running.answer[-1] if running else _DUMMY_TOKEN for running in slots[:rows]],
-        [running.position if running else 0 for running in slots[:rows]],
-    )  # (rows, n_vocab)
-    for stream, running in enumerate(slots[:rows]):
+    """One token for each case, and where rows would be idle, some more that they may say next."""
+    live = [running for running in slots if running is not None]
+    rows = ctx.rows(len(live))
+    each = _rows_each(ctx, live, rows)
+    _move_down(ctx, slots, rows // each)
+    tokens = [_ahead(running, each) if running else [DUMMY_TOKEN] * each for running in slots[: rows // each]]
+    logits = ctx.step(tokens, [running.position if running else 0 for running in slots[: rows // each]])
+    for stream, fed in enumerate(tokens):
+        running = slots[stream]
         if running is None:
             ctx.forget(stream)
-        else:
-            _advance(running, logits[stream], is_end, ctx.n_ctx)
+            continue
+        _advance_along(running, fed[1:], logits[stream], is_end, ctx.n_ctx)
+        if each > 1:
+            ctx.forget(stream, running.position)
+
+
+def _rows_each(ctx: Context, live: Sequence[_Running], rows: int) -> int:
+    """How many rows each case can have: a batch has as many of each of its streams."""
+    most = rows // len(live) if ctx.reading else 1
+    each = next(each for each in range(most, 0, -1) if rows % each == 0)
+    return each if all(running.position + each <= ctx.n_ctx for running in live) else 1
+
+
+def _ahead(running: _Running, count: int) -> list[int]:
+    """The last token of the answer, and a guess at those after it."""
+    ahead = running.answer[-1:]
+    if count > 1:
+        job = running.job
+        known = (*job.tokens, *(job.follow.tokens if job.follow else job.draft), *running.answer)
+        ahead.extend(_guess(known, count - 1))
+    return ahead + [DUMMY_TOKEN] * (count - len(ahead))
+
+
+def _guess(tokens: Sequence[int], count: int) -> Sequence[int]:
+    """What may follow: what did where the last few came up before, or as many of them as ever did, the last time."""
+
+    def alike(place: int) -> int:
+        """How many tokens up to there are the last ones."""
+        before = tokens[max(0, place + 1 - _ALIKE) : place + 1]
+        pairs = zip(reversed(before), reversed(tokens[-_ALIKE:]), strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    places = [place for place in range(len(tokens) - 1) if tokens[place] == tokens[-1]]
+    if not places:
+        return ()
+    # Where that was so lately that there are not enough of them, it may go on in circles.
+    circle = tokens[max(places, key=lambda place: (alike(place), place)) + 1 :]
+    return list(islice(cycle(circle), count))
 
 
 def _move_down(ctx: Context, slots: list[_Running | None], rows: int) -> None:
@@ -173,7 +212,7 @@ def _begin(ctx: Context, stream: int, job: Job, logits: NDArray[np.float32], is_
     logits = logits.copy()
     is_read_as_written = ctx.reading is not None and len(job.tokens) + len(followed.tokens) + ROOM <= ctx.n_ctx
     goes_along = is_read_as_written and job.known is None
-    rows = _read_on(ctx, stream, job.tokens, followed.tokens, fill=is_read_as_written)
+    rows = _read_on(ctx, stream, len(job.tokens), followed.tokens, fill=is_read_as_written)
     for place, (row, candidates) in enumerate(zip(chain((logits,), rows), followed.candidates, strict=True)):
         _likeliest(row, job)
         running.expected.append(expectation(row, candidates))
@@ -199,25 +238,36 @@ def _take_over_draft(ctx: Context, stream: int, running: _Running, is_end: Calla
         ahead = draft[len(answer) - 1 :][:rows]
         if running.position + len(ahead) + ROOM > ctx.n_ctx:
             return
-        for row in _read_on(ctx, stream, (*running.job.tokens, *answer[:-1]), ahead, fill=True):
-            _advance(running, row, is_end, ctx.n_ctx)
-            if running.is_over or answer[-1:] != list(draft[len(answer) - 1 : len(answer)]):
-                break
+        read = _read_on(ctx, stream, running.position, ahead, fill=True)
+        _advance_along(running, ahead[1:], read, is_end, ctx.n_ctx)
         ctx.forget(stream, running.position)
         rows = FEW
 
 
 def _read_on(
-    ctx: Context, stream: int, before: Sequence[int], tokens: Sequence[int], *, fill: bool
+    ctx: Context, stream: int, start: int, tokens: Sequence[int], *, fill: bool
 ) -> Iterator[NDArray[np.float32]]:
     """The logits after each of these tokens, which follow on those that the stream holds."""
     # In blocks, as the logits at every place are held.
     for first in range(0, len(tokens), FEW):
         block = tokens[first : first + FEW]
         rows = ctx.reading.holding(len(block), FEW) if fill and ctx.reading else len(block)
-        start = len(before) + first
-        held = (*before, *tokens[:first], *block, *[_DUMMY_TOKEN] * (rows - len(block)))
-        yield from ctx.read_all(stream, held, start, start + rows)[: len(block)]
+        filled = (*block, *[DUMMY_TOKEN] * (rows - len(block)))
+        yield from ctx.read_all(stream, filled, start + first)[: len(block)]
+
+
+def _advance_along(
+    running: _Running,
+    ahead: Sequence[int],
+    rows: Iterable[NDArray[np.float32]],
+    is_end: Callable[[int], bool],
+    n_ctx: int,
+) -> None:
+    """Take a token, and one more after each of these that it turns out to be."""
+    for row, fed in zip_longest(rows, ahead):
+        _advance(running, row, is_end, n_ctx)
+        if running.is_over or running.answer[-1] != fed:
+            return
 
 
 def _advance(running: _Running, logits: NDArray[np.float32], is_end: Callable[[int], bool], n_ctx: int) -> None:
@@ -241,60 +291,3 @@ def _likeliest(logits: NDArray[np.float32], job: Job) -> int:
     if not np.isfinite(logits[token]):
         raise EngineError(f"case {job.label}: the model computed {logits[token]} instead of a number")
     return token
-
-
-def read_prompt(
-    ctx: Context, stream: int, tokens: Sequence[int], cuts: Cuts, start: int = 0, stop: int | None = None
-) -> NDArray[np.float32] | None:
-    """Read from `start` to `stop`, or to the prompt's end; in that case its last position's logits, (n_vocab,)."""
-    logits = None
-    for end in cuts.ends(tokens, start, len(tokens) if stop is None else stop):
-        logits = ctx.read(stream, tokens, start, end)
-        start = end
-    return logits
-
-
-class _PromptReader:
-    """Reads prompts into streams, each shared prefix once.
-
-    The trunk stream always holds the beginning of the last prompt. Prompts come in token order, so what one shares
-    with a later one it also shares with the next: one stream is enough to walk the whole prefix tree. Where the next
-    prompt is the same once more, the trunk holds it to its end, and what it led to is kept.
-    """
-
-    def __init__(self, ctx: Context, cuts: Cuts, *, share: bool) -> None:
-        self._ctx = ctx
-        self._cuts = cuts
-        self._share = share
-        self._last: tuple[int, ...] = ()
-        """The prompt whose beginning the trunk holds."""
-        self._held = 0
-        self._led_to: NDArray[np.float32] | None = None
-        """The last position's logits, (n_vocab,), while the trunk holds a whole prompt."""
-
-    def read(self, stream: int, tokens: tuple[int, ...], following: tuple[int, ...]) -> NDArray[np.float32]:
-        """Make `stream` hold the prompt; its last position's logits, (n_vocab,)."""
-        start = self._grow_trunk(tokens, following) if self._share else 0
-        if start:
-            self._ctx.copy(self._ctx.trunk, stream)
-        logits = self._led_to if start == len(tokens) else read_prompt(self._ctx, stream, tokens, self._cuts, start)
-        assert logits is not None
-        return logits
-
-    def _grow_trunk(self, tokens: tuple[int, ...], following: tuple[int, ...]) -> int:
-        """Bring the trunk to what this prompt shares with the last or the following one; its new length."""
-        if tokens == self._last and self._held == len(tokens):
-            return len(tokens)
-        kept = self._cuts.shared(tokens, self._last, self._held)
-        if kept < self._held:
-            self._ctx.forget(self._ctx.trunk, kept)
-        repeated = tokens == following
-        length = len(tokens) if repeated else self._cuts.shared(tokens, following, len(following))
-        if repeated or self._cuts.is_worth(tokens, kept, length):
-            logits = read_prompt(self._ctx, self._ctx.trunk, tokens, self._cuts, kept, length)
-            # Whatever is read next takes their place.
-            self._led_to = None if logits is None else logits.copy()
-        else:
-            length = kept
-        self._last, self._held = tokens, length
-        return length

@@ -17,10 +17,11 @@ import numpy as np
 
 from loracheck.engine import AdapterPart, Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, Trace, View
 from loracheck.engine.cuts import BetweenTiles, Cuts, InBlocks
-from loracheck.engine.decode import Finished, Followed, Job, decode, read_prompt
+from loracheck.engine.decode import Finished, Followed, Job, decode
 from loracheck.engine.identity import llama_identity
 from loracheck.engine.llama_context import LlamaContext
 from loracheck.engine.native import capture_log, forget_log, last_words, llama_cpp
+from loracheck.engine.prompts import read_prompt
 from loracheck.engine.rows import WIDTH, promised_rows, rows_of, whole_pages
 from loracheck.engine.sampling import sampler
 from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
@@ -153,7 +154,6 @@ class _Model:
         tokens = self._tokenize(text)
         with self._view(view, len(tokens), 1) as ctx:
             logits = read_prompt(ctx, 0, tokens, self._cuts)  # (n_vocab,)
-            assert logits is not None
             digest = hashlib.sha256(logits.tobytes()).hexdigest()
             return Fingerprint(digest, bool(np.isfinite(logits).all()))
 

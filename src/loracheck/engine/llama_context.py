@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loracheck.engine.context import DUMMY_TOKEN, End
+from loracheck.engine.cuts import FEW
 from loracheck.engine.native import forget_log, last_words, llama_cpp
 from loracheck.engine.rows import Rows
 from loracheck.errors import EngineError
@@ -86,53 +88,69 @@ class LlamaContext:
         llama_cpp.llama_memory_clear(self._memory, True)
 
     def forget(self, stream: int, start: int = 0) -> None:
-        """Drop what `stream` holds from position `start` on."""
         if not llama_cpp.llama_memory_seq_rm(self._memory, stream, start or -1, -1):
             raise EngineError(f"llama.cpp could not drop stream {stream} from position {start}")
 
     def rows(self, live: int) -> int:
-        """How many rows a step has that holds so many cases."""
         return self._rows.holding(live, self.width)
 
     def copy(self, source: int, stream: int) -> None:
-        """Make `stream` hold exactly what `source` holds."""
         llama_cpp.llama_memory_seq_cp(self._memory, source, stream, -1, -1)
 
     def read(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32] | None:
-        """Feed one block, tokens[start:end]; the last position's logits, (n_vocab,), when it is the prompt's last."""
-        is_last = end == len(tokens)
-        self._feed(stream, tokens, start, end, wanted=1 if is_last else 0)
+        wanted = np.zeros((1, end - start), bool)
+        wanted[0, -1] = is_last = end == len(tokens)
+        self._read(stream, [tokens[start:end]], [start], wanted)
         return self._logits(1)[0] if is_last else None
 
-    def read_all(self, stream: int, tokens: Sequence[int], start: int, end: int) -> NDArray[np.float32]:
-        """Feed one block, tokens[start:end]; the logits at each of its positions, (end - start, n_vocab)."""
-        self._feed(stream, tokens, start, end, wanted=end - start)
-        return self._logits(end - start)
+    def read_ends(self, ends: Sequence[End]) -> NDArray[np.float32]:
+        assert self.reading
+        filled = self.reading.holding(max(len(end.tokens) for end in ends), FEW)
+        wanted = np.zeros((len(ends), filled), bool)
+        last = [len(end.tokens) - 1 for end in ends]
+        wanted[range(len(ends)), last] = True
+        # Logits, too, have numbers of rows that compute the same.
+        others = np.flatnonzero(~wanted)
+        rows = self.reading.holding(len(ends), wanted.size)
+        wanted.flat[others[: rows - len(ends)]] = True
+        dummies = [[DUMMY_TOKEN] * (filled - len(end.tokens)) for end in ends]
+        fed = [[*end.tokens, *more] for end, more in zip(ends, dummies, strict=True)]
+        self._read(ends[0].stream, fed, [end.start for end in ends], wanted)
+        for end, more in zip(ends, dummies, strict=True):
+            if more:
+                self.forget(end.stream, len(end.prompt))
+        places = np.cumsum(wanted).reshape(wanted.shape)[range(len(ends)), last] - 1
+        logits: NDArray[np.float32] = self._logits(rows)[places]  # (ends, n_vocab)
+        return logits
 
-    def step(self, tokens: Sequence[int], positions: Sequence[int]) -> NDArray[np.float32]:
-        """One token for each of the first streams, as many as `rows` says; (rows, n_vocab) logits."""
-        n = len(tokens)
-        self._tokens[:n] = tokens
-        self._positions[:n] = positions
-        self._wanted[:n] = 1
-        for row in range(n):
-            self._batch.seq_id[row][0] = row
-        self._decode(n)
+    def read_all(self, stream: int, tokens: Sequence[int], start: int) -> NDArray[np.float32]:
+        self._read(stream, [tokens], [start], np.ones((1, len(tokens)), bool))
+        return self._logits(len(tokens))
+
+    def step(self, tokens: Sequence[Sequence[int]], starts: Sequence[int]) -> NDArray[np.float32]:
+        streams, each = len(tokens), len(tokens[0])
+        self._feed(0, tokens, starts, np.ones((streams, each), bool))
         # A stream without a case stays at position 0.
-        self._tick(written=int(np.count_nonzero(positions)))
-        return self._logits(n)
+        self._tick(written=int(np.count_nonzero(starts)))
+        return self._logits(streams * each).reshape(streams, each, -1)
 
-    def _feed(self, stream: int, tokens: Sequence[int], start: int, end: int, wanted: int) -> None:
-        """Logits are computed for the block's last `wanted` positions."""
-        n = end - start
-        self._tokens[:n] = tokens[start:end]
-        self._positions[:n] = np.arange(start, end)
-        self._wanted[: n - wanted] = 0
-        self._wanted[n - wanted : n] = 1
+    def _read(
+        self, stream: int, tokens: Sequence[Sequence[int]], starts: Sequence[int], wanted: NDArray[np.bool_]
+    ) -> None:
+        self._feed(stream, tokens, starts, wanted)
+        self._tick(read=wanted.size)
+
+    def _feed(
+        self, first: int, tokens: Sequence[Sequence[int]], starts: Sequence[int], wanted: NDArray[np.bool_]
+    ) -> None:
+        """As many tokens for each stream from `first` on; logits are computed where they are `wanted`."""
+        n, each = wanted.size, wanted.shape[1]
+        self._tokens[:n] = np.concatenate(tokens)
+        self._positions[:n] = np.add.outer(starts, np.arange(each)).reshape(-1)
+        self._wanted[:n] = wanted.reshape(-1)
         for row in range(n):
-            self._batch.seq_id[row][0] = stream
+            self._batch.seq_id[row][0] = first + row // each
         self._decode(n)
-        self._tick(read=n)
 
     def _decode(self, n: int) -> None:
         self._batch.n_tokens = n
