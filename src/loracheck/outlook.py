@@ -25,8 +25,8 @@ from loracheck.text import byte_size, counted
 
 # As long as no tokenizer was at work: that of a prompt with tools in it, JSON and English.
 _LETTERS_PER_TOKEN = 4.0
-# Prompts share what they begin with in whole blocks of so many tokens.
-_BLOCK = 64
+# What prompts have in common is read once, unless it is hardly worth it.
+_WORTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,8 @@ def _tokens_to_read(prompts: Sequence[Prompt], letters_per_token: float) -> floa
     followed = sum(len(prompt.follow.tokens) for prompt in prompts if prompt.follow)
     tokens = sum(map(len, texts)) / letters_per_token + followed
     for one, other in pairwise(texts):
-        tokens -= _shared(one, other) / letters_per_token // _BLOCK * _BLOCK
+        shared = _shared(one, other) / letters_per_token
+        tokens -= shared if shared >= _WORTH else 0
     return tokens
 
 
