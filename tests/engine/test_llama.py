@@ -160,6 +160,6 @@ def test_an_adapter_whose_rank_is_filled_up_computes_what_it_did_but_for_roundin
     filled_up, bare = logits(AdapterUse(TOOLCALLER, 0.7)), logits()
     as_it_is = tmp_path / "as-it-is.gguf"
     as_it_is.write_bytes(TOOLCALLER.read_bytes())
-    monkeypatch.setattr(model, "_with_a_rank_for_kernels", lambda path, _: path)
+    monkeypatch.setattr(model._adapters, "_with_a_rank_for_kernels", lambda path, _: path)
     apart = np.abs(filled_up - logits(AdapterUse(as_it_is, 0.7))).max()
     assert apart < 0.01 * np.abs(filled_up - bare).max()

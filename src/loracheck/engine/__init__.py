@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 __all__ = [
     "TIMEOUT",
     "AdapterPart",
+    "AdapterSource",
     "AdapterUse",
     "Completion",
     "Engine",
@@ -54,11 +55,14 @@ class AdapterPart:
     """The names of the base's tensors that they change."""
 
 
+AdapterSource = Path | NullAdapter | AdapterPart
+
+
 @dataclass(frozen=True, slots=True)
 class AdapterUse:
     """An adapter, from a file, made of noise or a part of another, and how strongly it is applied."""
 
-    source: Path | NullAdapter | AdapterPart
+    source: AdapterSource
     scale: float = 1.0
 
     def __str__(self) -> str:

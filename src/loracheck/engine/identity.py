@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import loracheck.models
-from loracheck.engine import AdapterPart, AdapterUse, Identity, NullAdapter, Settings, View
+from loracheck.engine import AdapterPart, AdapterSource, AdapterUse, Identity, NullAdapter, Settings, View
 from loracheck.models.lora import read_lora
 from loracheck.models.model import parts_of_model
 
@@ -69,7 +69,7 @@ def _adapter(use: AdapterUse, hash_of: HashOf) -> dict[str, Any]:
     return {"content": _content(use.source, hash_of), "scale": use.scale}
 
 
-def _content(source: Path | NullAdapter | AdapterPart, hash_of: HashOf) -> Any:
+def _content(source: AdapterSource, hash_of: HashOf) -> Any:
     if isinstance(source, NullAdapter):
         return _null_adapter(source, hash_of)
     if isinstance(source, AdapterPart):

@@ -6,16 +6,16 @@ import ctypes
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from loracheck.engine import AdapterPart, Completion, Fingerprint, Identity, NullAdapter, Prompt, Settings, Trace, View
+from loracheck.engine import Completion, Fingerprint, Identity, Prompt, Settings, Trace, View
+from loracheck.engine.adapters import LoadedAdapters
 from loracheck.engine.cuts import BetweenTiles, Cuts, InBlocks
 from loracheck.engine.decode import Finished, Followed, Job, decode
 from loracheck.engine.identity import llama_identity
@@ -24,14 +24,9 @@ from loracheck.engine.native import capture_log, forget_log, last_words, llama_c
 from loracheck.engine.prompts import read_prompt
 from loracheck.engine.rows import WIDTH, promised_rows, rows_of, whole_pages
 from loracheck.engine.sampling import sampler
-from loracheck.errors import AdapterError, CasesError, EngineError, ModelError
+from loracheck.errors import CasesError, EngineError, ModelError
 from loracheck.models.model import read_model_header
-from loracheck.models.null import write_null
-from loracheck.models.padded import write_padded
-from loracheck.models.part import write_part
 from loracheck.pace import Tick, no_tick
-
-_MOST_ADAPTERS = 16
 
 
 class LlamaEngine:
@@ -84,11 +79,11 @@ class _Model:
         self.path = path
         self._settings = settings
         self._tick = tick
-        self._adapters: dict[Path | NullAdapter | AdapterPart, Any] = {}
         self._context: LlamaContext | None = None
         # LongRoPE models pick their numbers by the size of the context, so theirs must not depend on the prompts.
         self._header = read_model_header(path)
         self._fixed_context = any(tensor.name.startswith("rope_factors_long") for tensor in self._header.tensors)
+        self._promised = promised_rows(self._header, gpu_layers=settings.gpu_layers)
         capture_log()
         llama_cpp.llama_backend_init()
         params = llama_cpp.llama_model_default_params()
@@ -106,12 +101,12 @@ class _Model:
             words = last_words()
             error = ModelError if "unknown model architecture" in words else EngineError
             raise error(f"{path}: llama.cpp could not load the model\n{words}")
+        self._adapters = LoadedAdapters(self._model, fill_up=self._promised is not None)
         if llama_cpp.llama_model_has_encoder(self._model):
             self.close()
             raise ModelError(f"{path}: an encoder-decoder model; loracheck needs a decoder-only one")
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self._n_vocab = llama_cpp.llama_vocab_n_tokens(self._vocab)
-        self._promised = promised_rows(self._header, gpu_layers=settings.gpu_layers)
         self._cuts: Cuts = InBlocks(self._ends_generation)
         if self._promised:
             self._cuts = BetweenTiles(self._promised)
@@ -122,9 +117,7 @@ class _Model:
 
     def close(self) -> None:
         self._drop_context()
-        for adapter in self._adapters.values():
-            llama_cpp.llama_adapter_lora_free(adapter)
-        self._adapters.clear()
+        self._adapters.close()
         if self._model:
             llama_cpp.llama_model_free(self._model)
             self._model = None
@@ -163,8 +156,7 @@ class _Model:
 
         KV memory computed under one set of adapters is wrong under any other.
         """
-        self._make_room({use.source for use in view.adapters})
-        handles = [self._adapter(use.source) for use in view.adapters]
+        handles = self._adapters.handles([use.source for use in view.adapters])
         width = view.width or self._settings.parallel or WIDTH
         ctx = self._context_of(n_ctx, width, jobs)
         ctx.clear()
@@ -209,63 +201,6 @@ class _Model:
     def _limit(self) -> int:
         trained = int(llama_cpp.llama_model_n_ctx_train(self._model))
         return min(self._settings.n_ctx, trained)
-
-    def _adapter(self, source: Path | NullAdapter | AdapterPart) -> Any:
-        """The loaded adapter; each is loaded once and kept, as long as there are not too many."""
-        if source not in self._adapters:
-            self._adapters[source] = self._load(source) if isinstance(source, Path) else self._load_made(source)
-        return self._adapters[source]
-
-    def _make_room(self, needed: Set[Path | NullAdapter | AdapterPart]) -> None:
-        """Drop the adapters that were loaded first: a sweep goes through hundreds."""
-        # All parts of an adapter together are no larger than it is.
-        whole = [source for source in self._adapters if not isinstance(source, AdapterPart)]
-        for source in [source for source in whole if source not in needed][: max(0, len(whole) - _MOST_ADAPTERS + 1)]:
-            llama_cpp.llama_adapter_lora_free(self._adapters.pop(source))
-
-    def _load_made(self, source: NullAdapter | AdapterPart) -> Any:
-        """llama.cpp takes adapters from files; it needs this one no longer once it is loaded."""
-        with TemporaryDirectory(prefix="loracheck-") as folder:
-            path = Path(folder) / "made.gguf"
-            if isinstance(source, AdapterPart):
-                return self._load_part(write_part(source.of, path, source.pairs), source)
-            write_null(
-                source.like,
-                path,
-                seed=source.seed,
-                init_scale=source.init_scale,
-                rank_multiplier=source.rank_multiplier,
-                match=source.match,
-            )
-            return self._load(path)
-
-    def _load_part(self, path: Path, part: AdapterPart) -> Any:
-        try:
-            return self._load(path)
-        except AdapterError:
-            raise AdapterError(
-                f"{part.of}: llama.cpp refuses {', '.join(part.pairs[:3])} as an adapter of its own, so what it does "
-                f"cannot be told from what the rest does\n{last_words()}"
-            ) from None
-
-    def _load(self, path: Path) -> Any:
-        with TemporaryDirectory(prefix="loracheck-") as folder:
-            file = self._with_a_rank_for_kernels(path, Path(folder) / "padded.gguf")
-            forget_log()
-            adapter = llama_cpp.llama_adapter_lora_init(self._model, os.fsencode(file))
-        if not adapter:
-            raise AdapterError(f"{path}: llama.cpp refused the adapter\n{last_words()}")
-        return adapter
-
-    def _with_a_rank_for_kernels(self, path: Path, out: Path) -> Path:
-        """The file to load: `out`, with the rank filled up, or the adapter as it is where that does not help."""
-        if self._promised is None:
-            return path
-        try:
-            return write_padded(path, out) or path
-        except AdapterError:
-            # llama.cpp is asked anyway, and tells what it thinks of the file.
-            return path
 
     def _job(self, index: int, prompt: Prompt) -> Job:
         tokens = self._tokenize(prompt.text)
