@@ -19,8 +19,8 @@ from loracheck.engine.rows import ROOM
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_A_BATCH = 8
-"""One more takes as long as so many more rows in another one."""
+_A_BATCH = 2
+"""One more takes as long as so many more tiles in another one."""
 
 
 class PromptReader:
@@ -114,12 +114,16 @@ def _groups(ctx: Context, ends: Sequence[End]) -> list[list[End]]:
 
 def _go_together(ctx: Context, group: Sequence[End], end: End) -> bool:
     """Whether it is read with these, all filled up to the longest, rather than in a batch of its own."""
-    if end.stream != group[-1].stream + 1 or not all(_can_be_filled(ctx, each) for each in (*group, end)):
+    if ctx.reading is None or end.stream != group[-1].stream + 1:
         return False
-    together = _rows(ctx, [*group, end])
+    if not all(_can_be_filled(ctx, each) for each in (*group, end)):
+        return False
+    together, apart = _rows(ctx, [*group, end]), _rows(ctx, group) + _rows(ctx, [end])
     length = together // (len(group) + 1)
-    return together <= min(ctx.most, _rows(ctx, group) + _rows(ctx, [end]) + _A_BATCH) and all(
-        each.start + length <= ctx.n_ctx for each in (*group, end)
+    return (
+        together <= ctx.most
+        and together <= apart + _A_BATCH * ctx.reading.multiple
+        and all(each.start + length <= ctx.n_ctx for each in (*group, end))
     )
 
 
