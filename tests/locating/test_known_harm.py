@@ -122,7 +122,7 @@ def test_a_part_that_llama_cpp_refuses_alone_is_named(tmp_path: Path, monkeypatc
     def write_garbage(of: Path, out: Path, names: tuple[str, ...]) -> Path:
         return write_adapter(out, architecture="qwen2")
 
-    monkeypatch.setattr("loracheck.engine.llama.write_part", write_garbage)
+    monkeypatch.setattr("loracheck.engine.adapters.write_part", write_garbage)
     part = AdapterUse(AdapterPart(TOOLCALLER, ("blk.3.attn_q.weight",)))
     with (
         LlamaEngine(Settings(threads=2)) as engine,

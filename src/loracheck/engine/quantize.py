@@ -41,9 +41,11 @@ def quantize(model: Path, out: Path, file_type: int, threads: int) -> Iterator[i
     codes: list[int] = []
     work = Thread(target=lambda: codes.append(_call(model, out, file_type, threads=threads)), daemon=True)
     work.start()
-    written = -1
-    while work.is_alive():
+    written, working = -1, True
+    # Once more after the end, which for a small model comes before the first look.
+    while working:
         work.join(_POLL_SECONDS)
+        working = work.is_alive()
         size = out.stat().st_size if out.exists() else 0
         if size > written:
             written = size

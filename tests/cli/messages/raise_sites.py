@@ -56,6 +56,7 @@ NOT_FROM_THE_COMMAND_LINE = {
     "pytest_plugin.py": "pytest's own; tests/test_pytest_plugin.py",
     "cluster/desk.py": "on a worker; tests/cluster",
     "cluster/pool.py": "needs a cluster that fails; tests/cluster",
+    "engine/adapters.py": "needs llama.cpp; tests/engine, tests/locating",
     "engine/child.py": "needs a llama.cpp that hangs; tests/engine",
     "engine/decode.py": "needs llama.cpp; tests/engine",
     "engine/llama.py": "needs llama.cpp; tests/engine, tests/test_refusals.py",
