@@ -159,6 +159,14 @@ def test_the_ends_of_prompts_are_read_together_where_that_takes_little_filling()
     assert ctx.ends_read == [2, 1, 1]
 
 
+def test_what_is_over_is_told_before_the_next_prompts_are_read_to_their_ends() -> None:
+    tiles = BetweenTiles(Rows(4, 2))
+    ctx, jobs = ToyContext(4, tiles=tiles), make_jobs([(1,) * 4, (2,) * 24], limit=1)
+    done = decode_jobs(ctx, jobs, lambda token: token == END, tiles, share=True)
+    assert next(done).job.index == 0
+    assert ctx.ends_read == [1]
+
+
 def test_a_prompt_that_leaves_no_room_for_filling_is_read_as_it_is_in_any_company() -> None:
     tiles = BetweenTiles(Rows(4, 2))
     prompts = [(1,) * 12, (2,) * 13, (3,) * 12]

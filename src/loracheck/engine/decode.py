@@ -109,7 +109,8 @@ def decode(
         while waiting and None in slots:
             for stream, job, logits in _read_prompts(reader, slots, waiting):
                 slots[stream] = _begin(ctx, stream, job, logits, is_end)
-            yield from _taken_out(ctx, slots)
+                # At once: whoever is stopped keeps all that is finished.
+                yield from _taken_out(ctx, slots)
         if not any(slots):
             return
         _step(ctx, slots, is_end)
