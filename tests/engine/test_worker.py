@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loracheck.engine import Settings, worker
@@ -44,3 +46,20 @@ def test_reading_and_writing_are_timed_apart(monkeypatch: pytest.MonkeyPatch) ->
         working._tick(read, written)
     working._tell()
     assert replies(stream) == [("tick", Spent(74, 1.5, 15, 6.0))]
+
+
+def test_a_folder_goes_even_if_something_is_written_into_it_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, late = tmp_path / "folder", ["one.gguf", "two.gguf"]
+    folder.mkdir()
+    remove = os.rmdir
+
+    def rmdir(path: Any, **how: Any) -> None:
+        if late:
+            (folder / late.pop()).touch()
+        remove(path, **how)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    worker._remove(str(folder))
+    assert (folder.exists(), late) == (False, [])

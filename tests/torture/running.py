@@ -116,7 +116,8 @@ def leftovers(place: Path, seconds: float = 2.0) -> str | None:
         time.sleep(0.05)
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
-    return f"left behind: {len(alive)} processes, {[file.name for file in files]}"
+    left = [file.relative_to(place / "tmp").as_posix() for file in (place / "tmp").rglob("*")]
+    return f"left behind: {len(alive)} processes, {left}"
 
 
 def memory_of(pids: Iterable[int]) -> int:

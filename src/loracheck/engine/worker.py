@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # How often a long computation says that it goes on.
 _TICK_SECONDS = 1.0
 
+_TIDY_SECONDS = 5.0
+
 
 def serve(folder: str, settings: dict[str, Any]) -> None:
     """Answer requests until the parent goes away, and take `folder`, where temporary files are, along."""
@@ -34,8 +36,13 @@ def serve(folder: str, settings: dict[str, Any]) -> None:
     # Native code that prints must not print into the replies.
     os.dup2(2, 1)
     requests: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
-    Thread(target=_listen, args=(sys.stdin.buffer, requests, folder), daemon=True).start()
-    _Worker(replies, Settings(**settings)).work(requests)
+    listener = Thread(target=_listen, args=(sys.stdin.buffer, requests, folder), daemon=True)
+    listener.start()
+    try:
+        _Worker(replies, Settings(**settings)).work(requests)
+    except BrokenPipeError:
+        # Nobody reads the replies: the listener notices too, and must be given the time to tidy up.
+        listener.join(_TIDY_SECONDS)
 
 
 def _listen(stream: BinaryIO, requests: SimpleQueue[tuple[str, tuple[Any, ...]]], folder: str) -> None:
@@ -44,8 +51,15 @@ def _listen(stream: BinaryIO, requests: SimpleQueue[tuple[str, tuple[Any, ...]]]
         while True:
             requests.put(pickle.load(stream))  # noqa: S301 - from our own parent
     except (EOFError, pickle.UnpicklingError, OSError):
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         os._exit(0)
+
+
+def _remove(folder: str) -> None:
+    """The work goes on meanwhile, and may put a file into a folder that was just emptied."""
+    until = time.monotonic() + _TIDY_SECONDS
+    while os.path.lexists(folder) and time.monotonic() < until:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Worker:
