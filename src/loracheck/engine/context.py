@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from loracheck.engine.cuts import FEW
 from loracheck.engine.rows import Rows
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ class End:
     @property
     def tokens(self) -> Sequence[int]:
         return self.prompt[self.start :]
+
+
+def filled_up(ends: Sequence[End], rows: Rows) -> int:
+    """How many tokens each has, with dummies, where these are read together: whole tiles that hold the longest."""
+    return rows.holding(max(len(end.tokens) for end in ends), FEW)
 
 
 class Context(Protocol):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loracheck.engine.context import DUMMY_TOKEN, End
-from loracheck.engine.cuts import FEW
+from loracheck.engine.context import DUMMY_TOKEN, End, filled_up
 from loracheck.engine.native import forget_log, last_words, llama_cpp
 from loracheck.engine.rows import Rows
 from loracheck.errors import EngineError
@@ -105,7 +104,7 @@ class LlamaContext:
 
     def read_ends(self, ends: Sequence[End]) -> NDArray[np.float32]:
         assert self.reading
-        filled = self.reading.holding(max(len(end.tokens) for end in ends), FEW)
+        filled = filled_up(ends, self.reading)
         wanted = np.zeros((len(ends), filled), bool)
         last = [len(end.tokens) - 1 for end in ends]
         wanted[range(len(ends)), last] = True

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from loracheck.engine.context import Context, End
-from loracheck.engine.cuts import FEW, Cuts
+from loracheck.engine.context import Context, End, filled_up
+from loracheck.engine.cuts import Cuts
 from loracheck.engine.rows import ROOM
 
 if TYPE_CHECKING:
@@ -118,8 +118,9 @@ def _go_together(ctx: Context, group: Sequence[End], end: End) -> bool:
         return False
     if not all(_can_be_filled(ctx, each) for each in (*group, end)):
         return False
-    together, apart = _rows(ctx, [*group, end]), _rows(ctx, group) + _rows(ctx, [end])
-    length = together // (len(group) + 1)
+    length = filled_up([*group, end], ctx.reading)
+    together = length * (len(group) + 1)
+    apart = filled_up(group, ctx.reading) * len(group) + filled_up([end], ctx.reading)
     return (
         together <= ctx.most
         and together <= apart + _A_BATCH * ctx.reading.multiple
@@ -130,11 +131,6 @@ def _go_together(ctx: Context, group: Sequence[End], end: End) -> bool:
 def _can_be_filled(ctx: Context, end: End) -> bool:
     """Whatever is read beside it: a prompt that leaves no room is always read as it is."""
     return ctx.reading is not None and len(end.prompt) + ROOM <= ctx.n_ctx
-
-
-def _rows(ctx: Context, ends: Sequence[End]) -> int:
-    assert ctx.reading
-    return len(ends) * ctx.reading.holding(max(len(end.tokens) for end in ends), FEW)
 
 
 def _read_ends(ctx: Context, ends: Sequence[End]) -> NDArray[np.float32]:
